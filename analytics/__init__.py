@@ -1,0 +1,1 @@
+"""kbstats.analytics: warehouse, leaderboards, failures, audit, statistics, verification, command line."""

@@ -1,0 +1,175 @@
+"""The database file: opening it for one writer or many readers, and keeping its models current.
+
+One DuckDB file holds everything. It can always be rebuilt from its sources, so a file of another
+schema version is refused with the command that rebuilds it, never migrated; views and macros are
+replaced whenever the installed package's own differ.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kbstats.ingest.errors import DatabaseError
+from kbstats.sql import catalog
+
+if TYPE_CHECKING:
+    import duckdb
+
+DEFAULT_NAME = "kbstats.duckdb"
+
+# Nothing is fetched behind the user's back: what a query needs is in the wheel or is refused.
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+# Read-only alone still reads any file and writes by COPY.
+_SEALED = _CONFIG | {"enable_external_access": "false", "lock_configuration": "true"}
+
+
+def default_db() -> Path:
+    """`$KBSTATS_DB`, else `kbstats.duckdb` in the working folder."""
+    return Path(os.environ.get("KBSTATS_DB") or DEFAULT_NAME)
+
+
+def version() -> str:
+    """The installed version of kbstats."""
+    try:
+        return metadata.version("kbstats")
+    except metadata.PackageNotFoundError:  # a source tree on the path, not installed
+        return "0+unknown"
+
+
+def _connect(
+    path: Path, *, read_only: bool, config: dict[str, str | bool | int | float | list[str]]
+) -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    try:
+        con = duckdb.connect(str(path), read_only=read_only, config=config)
+    except duckdb.IOException as e:
+        raise _explained(path, str(e)) from e
+    except duckdb.Error as e:
+        hint = "it is damaged or no DuckDB file; move it away and ingest again"
+        raise DatabaseError(f"cannot open the database ({_first(e)})", location=path, hint=hint) from e
+    con.execute("set timezone = 'UTC'")
+    return con
+
+
+def _first(e: Exception) -> str:
+    return str(e).splitlines()[0][:200]
+
+
+def _explained(path: Path, text: str) -> DatabaseError:
+    """DuckDB's own words on a locked or unreadable file, as one line that names the holder."""
+    if "lock" in text.lower():
+        holder = re.search(r"held in (?P<name>.*?) \(PID (?P<pid>\d+)\)", text)
+        who = f"process {holder['pid']} ({holder['name']})" if holder else "another process"
+        return DatabaseError(f"the database is in use by {who}", location=path, hint="wait for it, or use --wait")
+    if "not a valid duckdb database" in text.lower():
+        return DatabaseError("this file is no DuckDB database", location=path, hint="name another file with --db")
+    return DatabaseError(f"cannot open the database ({text.splitlines()[0][:200]})", location=path)
+
+
+def _meta(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    import duckdb
+
+    try:
+        return dict(con.execute("select key, value from meta").fetchall())
+    except duckdb.CatalogException:
+        return {}
+
+
+def _models_digest() -> str:
+    from kbstats.analytics import taxonomy
+
+    return catalog.digest("models", "audits", extra=taxonomy.raw())
+
+
+def _check_schema(path: Path, found: dict[str, str]) -> None:
+    if found.get("schema_hash") == catalog.digest("schema"):
+        return
+    made_by = found.get("kbstats_version")
+    what = f"the database was made by kbstats {made_by}, whose tables differ" if made_by else "no kbstats database"
+    hint = f"move it away and run `kbstats ingest PATH --db {path}` again" if made_by else "name another with --db"
+    raise DatabaseError(what, location=path, hint=hint)
+
+
+def _install(con: duckdb.DuckDBPyConnection) -> None:
+    """Replace views, macros and the taxonomy's tables; one transaction, so that a crash leaves the old ones."""
+    from kbstats.analytics import taxonomy
+
+    con.execute("begin")
+    try:
+        taxonomy.load(con)
+        catalog.install_models(con)
+        con.executemany(
+            "insert or replace into meta values (?, ?)",
+            [("models_hash", _models_digest()), ("kbstats_version", version())],
+        )
+        con.execute("commit")
+    except BaseException:
+        con.execute("rollback")
+        raise
+
+
+def open_write(path: Path) -> duckdb.DuckDBPyConnection:
+    """Open for writing; a new file gets its tables, models and taxonomy.
+
+    Raises:
+        DatabaseError: locked by another process, damaged, or of another schema version.
+    """
+    new = not path.exists()
+    if new and not path.parent.is_dir():
+        raise DatabaseError("the folder of the database does not exist", location=path.parent)
+    con = _connect(path, read_only=False, config=_CONFIG)
+    try:
+        con.execute("set checkpoint_threshold = '10GB'")  # one checkpoint at the end, not several on the way
+        if new:
+            con.execute("begin")
+            catalog.create_schema(con)
+            con.execute("insert into meta values ('schema_hash', ?)", [catalog.digest("schema")])
+            con.execute("commit")
+        found = _meta(con)
+        _check_schema(path, found)
+        if found.get("models_hash") != _models_digest():
+            _install(con)
+    except BaseException:
+        con.close()
+        raise
+    return con
+
+
+def open_read(path: Path, *, sealed: bool = False) -> duckdb.DuckDBPyConnection:
+    """Open for reading; several readers may stand side by side.
+
+    Args:
+        path: The database file.
+        sealed: Also forbid every access to other files, for queries that a user wrote.
+
+    Raises:
+        DatabaseError: missing, locked by a writer, damaged, or of another schema version.
+    """
+    if not path.exists():
+        raise DatabaseError("no database", location=path, hint="run `kbstats ingest PATH` first, or name one with --db")
+    con = _connect(path, read_only=True, config=_SEALED if sealed else _CONFIG)
+    try:
+        found = _meta(con)
+        _check_schema(path, found)
+    except BaseException:
+        con.close()
+        raise
+    if found.get("models_hash") != _models_digest():
+        con.close()
+        open_write(path).close()  # installs the models of this version
+        con = _connect(path, read_only=True, config=_SEALED if sealed else _CONFIG)
+    return con
+
+
+def refresh(con: duckdb.DuckDBPyConnection) -> None:
+    """Bring stored models up to date after tables changed, and write everything to the file."""
+    catalog.refresh_stored(con)
+    con.execute("checkpoint")

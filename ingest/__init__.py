@@ -1,0 +1,1 @@
+"""kbstats.ingest: files -> typed records -> tables."""

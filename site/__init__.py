@@ -1,0 +1,1 @@
+"""kbstats.site: one static site from one database."""

@@ -1,0 +1,1 @@
+"""kbstats.sql: tables, models and audits as plain SQL files, and the catalogue that installs them."""

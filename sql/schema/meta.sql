@@ -1,0 +1,6 @@
+-- purpose: which version of kbstats made this database
+-- grain: key
+create table meta (
+    key varchar primary key,  -- schema_hash | models_hash | kbstats_version
+    value varchar not null  -- its value
+);
