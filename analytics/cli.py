@@ -11,19 +11,7 @@ import sys
 from typing import Annotated
 
 import typer
-
-from kbstats.analytics.commands import (
-    audit,
-    demo,
-    doctor,
-    failures,
-    ingest,
-    leaderboard,
-    show,
-    site,
-    sql,
-    verify,
-)
+from kbstats.analytics.commands import audit, demo, doctor, failures, ingest, leaderboard, show, site, sql, verify
 from kbstats.ingest.errors import KbstatsError
 
 app = typer.Typer(
@@ -47,7 +35,9 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def _main(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    _show_version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")] = False,
 ) -> None:
     if debug:
@@ -71,10 +61,12 @@ def main() -> None:
             raise
         print(f"kbstats: {e}", file=sys.stderr)
         sys.exit(e.exit_code)
-    except BrokenPipeError:
-        # The reader of our output went away (`kbstats … | head`): not an error of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except SystemExit as e:
+        # The reader of our output went away (`kbstats … | head`): not an error of ours. typer ends
+        # with 1 then, having wrapped the streams so that the interpreter's own flush is silent.
+        if e.code == 1 and type(sys.stdout).__name__ == "PacifyFlushWrapper":
+            sys.exit(0)
+        raise
     except KeyboardInterrupt:
         print("kbstats: interrupted", file=sys.stderr)
         sys.exit(130)
@@ -82,5 +74,8 @@ def main() -> None:
         if debug:
             raise
         text = (str(e).splitlines() or [""])[0][:300]
-        print(f"kbstats: unexpected {type(e).__name__}: {text} (run again with --debug for the traceback)", file=sys.stderr)
+        print(
+            f"kbstats: unexpected {type(e).__name__}: {text} (run again with --debug for the traceback)",
+            file=sys.stderr,
+        )
         sys.exit(1)

@@ -10,6 +10,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import duckdb
 
+OWNERS = ("model", "harness", "infrastructure", "provider", "suite")
+"""Whose failure a class is."""
+
+FIELDS = ("text", "diagnostic", "metadata_error", "feedback", "source_outcome")
+"""What a rule may look at; sql/models/failure_texts.sql says where each comes from."""
+
 
 @functools.cache
 def raw() -> bytes:
@@ -23,12 +29,82 @@ def classes() -> tuple[dict[str, Any], ...]:
     return tuple(tomllib.loads(raw().decode("utf-8"))["class"])
 
 
+@functools.cache
+def rules() -> tuple[tuple[int, str, str, str | None, str | None], ...]:
+    """All rules as rows of `failure_rules`: number (from 1), class, field, needle, pattern."""
+    flat = [(c["id"], r) for c in classes() for r in c["rule"]]
+    return tuple((i, cls, r["field"], r.get("needle"), r.get("pattern")) for i, (cls, r) in enumerate(flat, 1))
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _condition(needle: str | None, pattern: str | None) -> str:
+    parts = [f"contains(body, {_literal(needle)})"] if needle else []
+    parts += [f"regexp_matches(body, {_literal(pattern)})"] if pattern else []
+    return " and ".join(parts)
+
+
+def _words(needle: str | None, pattern: str | None) -> str:
+    return f"regexp_extract(body, {_literal(pattern)})" if pattern else _literal(needle or "")
+
+
+def macros() -> tuple[str, str]:
+    """Two scalar macros over the rules: `first_rule(field, body)` and `rule_words(rule, body)`.
+
+    Written out with constant patterns, because DuckDB compiles a pattern that comes from a table
+    once a row: 10,000 texts took 22 s that way. `rule_words` gives what a rule matched. The text
+    comes from our own file only.
+    """
+    fields = []
+    for field in FIELDS:
+        own = [(n, needle, pattern) for n, _, f, needle, pattern in rules() if f == field]
+        whens = "\n".join(f"        when {_condition(needle, pattern)} then {n}" for n, needle, pattern in own)
+        fields.append(f"    when {_literal(field)} then case\n{whens}\n    end")
+    first = "create or replace macro first_rule(field, body) as case field\n" + "\n".join(fields) + "\nend"
+    words = "\n".join(f"    when {n} then {_words(needle, pattern)}" for n, _, _, needle, pattern in rules())
+    return first, f"create or replace macro rule_words(rule, body) as case rule\n{words}\nend"
+
+
 def load(con: duckdb.DuckDBPyConnection) -> None:
-    """Fill `failure_classes` and `failure_rules` anew."""
+    """Fill `failure_classes` and `failure_rules` anew, and replace the macros over them."""
     con.execute("delete from failure_rules")
     con.execute("delete from failure_classes")
+    con.executemany(
+        "insert into failure_classes values (?, ?, ?, ?, ?, ?)",
+        [[c["id"], c["title"], c["owner"], c["outcome"], c["meaning"], c["advice"]] for c in classes()],
+    )
+    con.executemany("insert into failure_rules values (?, ?, ?, ?, ?)", [list(r) for r in rules()])
+    for macro in macros():
+        con.execute(macro)
+
+
+def page() -> str:
+    """The text of `docs/failure-classes.md`; a test compares the two."""
+    out = [
+        "# Failure classes",
+        "",
+        "Why a tool call or a run failed, and whose failure it is. The first rule that matches names the class, in",
+        'the order of this page: infrastructure and time limits first, because harnesses file both under "did not',
+        'compile". Rules, with two examples that match and two that do not, stand in `data/failure_classes.toml`; a',
+        "new one takes effect when a database is next opened for writing. What no rule names is `unclassified`:",
+        "`kbstats failures --unclassified` prints those texts.",
+        "",
+        "The owner says who would have to change something: the `model`, the `harness`, the `infrastructure` under",
+        "it, the model's `provider`, or the `suite`. `kbstats leaderboard --exclude-infra` takes out runs that ended",
+        'by a class of `harness` or `infrastructure`. "Ends as" is the outcome of a run whose last submission failed',
+        "so.",
+        "",
+    ]
     for c in classes():
-        con.execute(
-            "insert into failure_classes values (?, ?, ?, ?, ?)",
-            [c["id"], c["title"], c["owner"], c.get("meaning"), c.get("advice")],
-        )
+        fields = ", ".join(dict.fromkeys(r["field"] for r in c["rule"]))
+        out += [
+            f"## `{c['id']}`",
+            "",
+            f"**{c['title']}.** Owner: {c['owner']}. Ends as: `{c['outcome']}`. Looks at: {fields}.",
+            "",
+            f"{c['meaning']} *What to do:* {c['advice']}",
+            "",
+        ]
+    return "\n".join(out).rstrip() + "\n"

@@ -26,8 +26,9 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
-# Read-only alone still reads any file and writes by COPY.
-_SEALED = _CONFIG | {"enable_external_access": "false", "lock_configuration": "true"}
+# Read-only alone still reads any file and writes by COPY. Set once the connection is otherwise
+# configured: from then on nothing can be changed back.
+_SEAL = ("set enable_external_access = false", "set lock_configuration = true")
 
 
 def default_db() -> Path:
@@ -43,19 +44,18 @@ def version() -> str:
         return "0+unknown"
 
 
-def _connect(
-    path: Path, *, read_only: bool, config: dict[str, str | bool | int | float | list[str]]
-) -> duckdb.DuckDBPyConnection:
+def _connect(path: Path, *, read_only: bool, sealed: bool = False) -> duckdb.DuckDBPyConnection:
     import duckdb
 
     try:
-        con = duckdb.connect(str(path), read_only=read_only, config=config)
+        con = duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
     except duckdb.IOException as e:
         raise _explained(path, str(e)) from e
     except duckdb.Error as e:
         hint = "it is damaged or no DuckDB file; move it away and ingest again"
         raise DatabaseError(f"cannot open the database ({_first(e)})", location=path, hint=hint) from e
-    con.execute("set timezone = 'UTC'")
+    for statement in ("set timezone = 'UTC'", *(_SEAL if sealed else ())):
+        con.execute(statement)
     return con
 
 
@@ -125,7 +125,7 @@ def open_write(path: Path) -> duckdb.DuckDBPyConnection:
     new = not path.exists()
     if new and not path.parent.is_dir():
         raise DatabaseError("the folder of the database does not exist", location=path.parent)
-    con = _connect(path, read_only=False, config=_CONFIG)
+    con = _connect(path, read_only=False)
     try:
         con.execute("set checkpoint_threshold = '10GB'")  # one checkpoint at the end, not several on the way
         if new:
@@ -155,7 +155,7 @@ def open_read(path: Path, *, sealed: bool = False) -> duckdb.DuckDBPyConnection:
     """
     if not path.exists():
         raise DatabaseError("no database", location=path, hint="run `kbstats ingest PATH` first, or name one with --db")
-    con = _connect(path, read_only=True, config=_SEALED if sealed else _CONFIG)
+    con = _connect(path, read_only=True, sealed=sealed)
     try:
         found = _meta(con)
         _check_schema(path, found)
@@ -165,7 +165,7 @@ def open_read(path: Path, *, sealed: bool = False) -> duckdb.DuckDBPyConnection:
     if found.get("models_hash") != _models_digest():
         con.close()
         open_write(path).close()  # installs the models of this version
-        con = _connect(path, read_only=True, config=_SEALED if sealed else _CONFIG)
+        con = _connect(path, read_only=True, sealed=sealed)
     return con
 
 

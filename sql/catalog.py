@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 _HEADER = re.compile(r"--\s(?P<key>[a-z_]+):\s*(?P<text>.*)")
 _MORE = re.compile(r"--\s{2,}(?P<text>.*)")
-_CREATE = re.compile(r"create\s+(?:or\s+replace\s+)?(?:table|view|macro)\s+(?:if\s+not\s+exists\s+)?(\w+)", re.I)
+_CREATE = re.compile(
+    r"create\s+(?:or\s+replace\s+)?(?:table|view|macro)\s+(?:if\s+not\s+exists\s+)?(\w+)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,7 @@ def sql_files(kind: str) -> tuple[SqlFile, ...]:
     """All files of a kind (``schema``, ``models``, ``audits``), by name."""
     folder = files("kbstats.sql").joinpath(kind)
     found = [f for f in folder.iterdir() if f.name.endswith(".sql")] if folder.is_dir() else []
-    return tuple(
-        _parse(kind, f.name[:-4], f.read_text(encoding="utf-8")) for f in sorted(found, key=lambda f: f.name)
-    )
+    return tuple(_parse(kind, f.name[:-4], f.read_text(encoding="utf-8")) for f in sorted(found, key=lambda f: f.name))
 
 
 def digest(*kinds: str, extra: bytes = b"") -> str:

@@ -1,0 +1,1 @@
+"""One module a command; each has a function `command` or a typer app `app`."""

@@ -1,0 +1,1 @@
+"""kbstats.ingest.formats: one module a trace format, found through entry points."""

@@ -1,0 +1,49 @@
+# Two commands do all the set-up on a fresh machine: `make demo` and `make test`.
+# Both need Python 3.11 or later and make; a virtual environment is made in .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+DEMO := demo
+JOBS ?= 2
+
+.PHONY: demo test lint bench gpu-test docs clean
+
+demo: $(VENV)/.stamp-base
+	$(BIN)/kbstats demo -o $(DEMO)
+
+test: $(VENV)/.stamp-dev
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+
+lint: $(VENV)/.stamp-dev
+	$(BIN)/ruff check .
+	$(BIN)/python benchmarks/typecheck.py
+	$(BIN)/sqlfluff lint --disable-progress-bar sql
+
+# Ratios against named baselines in the same run; nothing here is a test.
+bench: $(VENV)/.stamp-dev
+	$(BIN)/python benchmarks/bench.py
+
+# On a machine with a CUDA device, torch and pytest; needs no network and none of kbstats' other packages.
+gpu-test:
+	$(PYTHON) benchmarks/gpu_test.py
+
+# Reference pages that are generated from the code; a test compares them.
+docs: $(VENV)/.stamp-dev
+	$(BIN)/python docs/generate.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("kbstats needs Python 3.11 or later, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.stamp-base: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e .
+	touch $@
+
+$(VENV)/.stamp-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e '.[dev,verify]'
+	touch $@ $(VENV)/.stamp-base
+
+clean:
+	rm -rf $(VENV) $(DEMO) build dist typecheck *.egg-info

@@ -1,0 +1,130 @@
+"""What cannot be true: the findings of sql/audits, filtered and summed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kbstats.analytics.output import rows_of
+from kbstats.ingest.errors import UsageError
+from kbstats.sql import catalog
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import duckdb
+
+_SEVERITY = {"error": 0, "warning": 1, "info": 2}
+
+_FINDINGS = """
+select
+    f.code, f.severity, f.blocks, f.run_id, f.message, f.value, f.threshold,
+    coalesce(r.model, r.model_raw) as model, r.level, r.problem_id, r.problem_name, r.sweep
+from audit_findings as f
+left join runs as r on f.run_id = r.run_id
+where
+    ($codes::varchar[] is null or list_contains($codes::varchar[], f.code))
+    and ($severities::varchar[] is null or list_contains($severities::varchar[], f.severity))
+    and ($levels::bigint[] is null or list_contains($levels::bigint[], r.level))
+    and ($models::varchar[] is null or list_has_any($models::varchar[], [r.model, r.model_raw]))
+    and ($sweeps::varchar[] is null or list_contains($sweeps::varchar[], r.sweep))
+    and ($run_id::varchar is null or f.run_id = $run_id::varchar)
+order by
+    case f.severity when 'error' then 0 when 'warning' then 1 else 2 end,
+    f.code, f.run_id, f.value desc nulls last, f.message
+"""
+
+
+def codes() -> list[str]:
+    """Every code an audit can give."""
+    return [a.name for a in catalog.sql_files("audits")]
+
+
+def check_codes(wanted: Sequence[str]) -> None:
+    """Refuse a code that no audit gives: a gate that can never close is worse than an error.
+
+    Raises:
+        UsageError: naming the codes there are.
+    """
+    unknown = sorted(set(wanted) - set(codes()))
+    if unknown:
+        raise UsageError(f"no audit {', '.join(unknown)}", hint=f"there are {', '.join(codes())}")
+
+
+def findings(
+    con: duckdb.DuckDBPyConnection,
+    *,
+    wanted: Sequence[str] = (),
+    severities: Sequence[str] = (),
+    levels: Sequence[int] = (),
+    models: Sequence[str] = (),
+    sweeps: Sequence[str] = (),
+    run_id: str | None = None,
+) -> list[dict[str, Any]]:
+    """Findings, gravest first: code, severity, blocks, run_id, message, value, threshold and the run's names.
+
+    Raises:
+        UsageError: an unknown code.
+    """
+    check_codes(wanted)
+    parameters = {
+        "codes": list(wanted) or None,
+        "severities": list(severities) or None,
+        "levels": list(levels) or None,
+        "models": list(models) or None,
+        "sweeps": list(sweeps) or None,
+        "run_id": run_id,
+    }
+    return rows_of(con.execute(_FINDINGS, parameters))
+
+
+def summed(rows: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
+    """Findings counted by `code`, `run` or `model`; the gravest and most frequent first."""
+    column = {"code": "code", "run": "run_id", "model": "model"}[by]
+    groups: dict[Any, list[dict[str, Any]]] = {}
+    for r in rows:
+        groups.setdefault(r[column], []).append(r)
+    out = []
+    for key, found in groups.items():
+        gravest = min((f["severity"] for f in found), key=_SEVERITY.__getitem__)
+        blocks = sorted({f["blocks"] for f in found} - {"nothing"})
+        out.append(
+            {
+                column: key,
+                "severity": gravest,
+                "blocks": ", ".join(blocks) or "nothing",
+                "findings": len(found),
+                "runs": len({f["run_id"] for f in found}),
+                "codes": sorted({f["code"] for f in found}),
+                "example": found[0]["message"],
+            }
+        )
+    out.sort(key=lambda r: (_SEVERITY[r["severity"]], -r["findings"], str(r[column])))
+    return out
+
+
+def page() -> str:
+    """The text of `docs/audits.md`; a test compares the two."""
+    out = [
+        "# Audits",
+        "",
+        "Each file of `sql/audits` looks for one thing that cannot be true, or that a reader must know.",
+        "`kbstats audit` lists what they found; `--fail-on CODE` exits with 1 when such a finding stands, to gate a",
+        "publication.",
+        "",
+        "What a finding blocks on the audited board:",
+        "",
+        "- `speed`: the run stays correct; its speedup is not counted and it is not fast.",
+        "- `correctness`: the run counts as not correct.",
+        "- `identity`: the run is a copy of another one, and only one of them ranks.",
+        "- `nothing`: the finding doubts a harness's counter, or informs.",
+        "",
+        "A verification that ranks clears what blocked speed or correctness, save `refuted`, `refuted_speed` and",
+        "`reference_differs`, which verification itself found.",
+        "",
+        "| code | severity | blocks | what | threshold and its source |",
+        "|---|---|---|---|---|",
+    ]
+    for a in catalog.sql_files("audits"):
+        h = a.header
+        out.append(f"| `{a.name}` | {h['severity']} | {h['blocks']} | {h['purpose']} | {h['threshold']} |")
+    return "\n".join(out) + "\n"

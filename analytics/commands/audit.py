@@ -1,0 +1,98 @@
+"""`kbstats audit`: which numbers cannot be true."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from kbstats.analytics.output import Column, Format, emit, plain, width
+
+
+class By(StrEnum):
+    """What the table has one row of."""
+
+    finding = "finding"
+    code = "code"
+    run = "run"
+    model = "model"
+
+
+class Severity(StrEnum):
+    """How grave a finding is."""
+
+    error = "error"
+    warning = "warning"
+    info = "info"
+
+
+def command(  # noqa: PLR0917  options of a command line
+    code: Annotated[list[str] | None, typer.Option(help="Code of an audit; repeatable.")] = None,
+    severity: Annotated[list[Severity] | None, typer.Option(help="Severity; repeatable.")] = None,
+    level: Annotated[list[int] | None, typer.Option(help="Level; repeatable.")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Model; repeatable.")] = None,
+    sweep: Annotated[list[str] | None, typer.Option(help="Sweep; repeatable.")] = None,
+    by: Annotated[By | None, typer.Option(help="One row.  [default: code in a table, finding in JSON]")] = None,
+    fail_on: Annotated[list[str] | None, typer.Option(help="Exit with 1 when this code stands; repeatable.")] = None,
+    db: Annotated[Path | None, typer.Option(help="Database file.  [default: $KBSTATS_DB or kbstats.duckdb]")] = None,
+    fmt: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.table,
+) -> None:
+    """List what the audits found, and what it blocks on the audited board.
+
+    Example: kbstats audit --by model; kbstats audit --fail-on label_conflict --fail-on refuted
+    """
+    from kbstats.analytics import audit, warehouse
+
+    audit.check_codes(fail_on or [])
+    con = warehouse.open_read(db or warehouse.default_db())
+    try:
+        rows = audit.findings(
+            con, wanted=code or [], severities=[s.value for s in severity or []], levels=level or [],
+            models=model or [], sweeps=sweep or [],
+        )  # fmt: skip
+        standing = sorted({r["code"] for r in rows} & set(fail_on or []))
+        if fail_on and code:  # what is shown is filtered; what fails is not
+            standing = sorted({r["code"] for r in audit.findings(con, wanted=fail_on)})
+    finally:
+        con.close()
+    grouping = by or (By.code if fmt in {Format.table, Format.md} else By.finding)
+    if not rows:
+        print("kbstats: no findings", file=sys.stderr)
+    if rows or fmt in {Format.json, Format.csv}:
+        out = rows if grouping is By.finding else audit.summed(rows, grouping.value)
+        emit(out, fmt, None if fmt in {Format.json, Format.csv} else _columns(grouping, out))
+    if standing:
+        print(f"kbstats: findings stand: {', '.join(standing)}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _columns(by: By, rows: list[dict[str, Any]]) -> list[Column]:
+    if by is By.finding:
+        columns = [
+            Column("code", "code"),
+            Column("run_id", "run", lambda v: (v or "")[:10]),
+            Column("blocks", "blocks"),
+        ]
+        last = "message"
+    else:
+        name = {By.code: "code", By.run: "run_id", By.model: "model"}[by]
+        count = "runs" if by is By.code else "findings"
+        columns = [
+            Column(name, name.removesuffix("_id"), lambda v: str(v or "–")),
+            Column("severity", "severity"),
+            Column("blocks", "blocks"),
+            Column(count, count, right=True),
+        ]
+        last = "example"
+    # The text takes what the names leave, on two lines at most where it is one example of many.
+    taken = sum(2 + max([len(c.title), *(len(c.show(r[c.key])) for r in rows)]) for c in columns)
+    room = max(width() - taken, 20)
+
+    def text(v: Any) -> str:
+        lines = textwrap.wrap(plain(v or ""), room)
+        return "\n".join(lines if by is By.finding or len(lines) < 3 else [lines[0], lines[1][: room - 1] + "…"])
+
+    return [*columns, Column(last, "for example" if last == "example" else last, text)]

@@ -1,0 +1,165 @@
+"""`kbstats ingest`: trace files into the warehouse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import duckdb
+    from kbstats.ingest.pipeline import IngestSummary, Progress
+
+LOCK_WAIT_S = 600.0
+"""How long `--wait` waits for another process to let go of the database."""
+
+
+def command(  # noqa: PLR0917  options of a command
+    paths: Annotated[list[Path], typer.Argument(help="Files and folders; folders are walked.")],
+    db: Annotated[
+        Path | None, typer.Option(help="Database file.  [default: $KBSTATS_DB or kbstats.duckdb]")
+    ] = None,
+    format_: Annotated[str | None, typer.Option("--format", help="Read with this format only.")] = None,
+    map_: Annotated[Path | None, typer.Option("--map", help="Column mapping (TOML) for tables.")] = None,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that decode.")] = 1,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit 1 if anything was read with an issue.")
+    ] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Remove sources under PATHS whose file is gone.")
+    ] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait while another process uses the database.")
+    ] = False,
+) -> None:
+    """Read trace files into the database; files that have not changed are skipped.
+
+    Exit codes: 0 done, 1 failed or --strict found issues, 2 wrong usage, 3 some input was rejected
+    or cut short.
+
+    Example: kbstats ingest runs/ results.csv
+    """
+    from kbstats.analytics import warehouse
+    from kbstats.ingest import pipeline, scan
+    from kbstats.ingest.errors import UsageError
+
+    for path in paths:  # before a database is made for nothing
+        if not path.exists() and not path.is_symlink():
+            raise UsageError("no such file or folder", location=scan.path_text(path))
+    con = _open(db or warehouse.default_db(), wait=wait)
+    progress, stop = _bar()
+    try:
+        summary = pipeline.ingest(
+            con, paths, format=format_, map_file=map_, workers=workers, prune=prune, progress=progress
+        )
+        if summary.wrote:
+            warehouse.refresh(con)
+    finally:
+        stop()
+        con.close()
+    typer.echo("\n".join(lines(summary)))
+    if strict and summary.issues:
+        raise typer.Exit(1)
+    if summary.incomplete:
+        raise typer.Exit(3)
+
+
+def _open(db: Path, *, wait: bool) -> duckdb.DuckDBPyConnection:
+    import time
+
+    from kbstats.analytics import warehouse
+    from kbstats.ingest.errors import DatabaseError
+
+    deadline = time.monotonic() + (LOCK_WAIT_S if wait else 0.0)
+    while True:
+        try:
+            return warehouse.open_write(db)
+        except DatabaseError as e:
+            if "in use" not in e.message or time.monotonic() >= deadline:
+                raise
+            time.sleep(0.2)
+
+
+def _bar() -> tuple[Callable[[Progress], None] | None, Callable[[], None]]:
+    """A progress bar on a terminal; nothing anywhere else."""
+    import sys
+
+    if not sys.stderr.isatty():
+        return None, lambda: None
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+    from rich.progress import (
+        Progress as Bar,
+    )
+
+    bar = Bar(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = bar.add_task("reading", total=None)
+    bar.start()
+
+    def show(p: Progress) -> None:
+        bar.update(
+            task,
+            completed=p.bytes_done,
+            total=p.bytes_total,
+            description=f"{p.files_done}/{p.files_total} files",
+        )
+
+    return show, bar.stop
+
+
+def lines(s: IngestSummary) -> list[str]:
+    """The summary, no wider than 80 columns."""
+    files = [
+        ("seen", s.seen),
+        ("new", s.new),
+        ("changed", s.changed),
+        ("unchanged", s.unchanged),
+        ("rejected", s.rejected),
+        ("partial", s.partial),
+        ("removed", s.removed),
+    ]
+    always = {"seen", "new", "changed", "unchanged", "rejected"}
+    out = _wrapped("files", [f"{name} {n:,}" for name, n in files if n or name in always])
+    if s.ignored:
+        total = sum(s.ignored.values())
+        by_suffix = [f"{suffix[:20]} {n:,}" for suffix, n in s.ignored.most_common(12)]
+        more = len(s.ignored) - len(by_suffix)
+        out += _wrapped(
+            "ignored", [f"{total:,}:", *by_suffix, *([f"and {more} more suffixes"] if more > 0 else [])]
+        )
+    rows = [("runs", s.runs), ("turns", s.turns), ("tool calls", s.tool_calls)]
+    extra = [("verifications", s.verifications), ("copies", s.copies), ("links", s.links)]
+    out += _wrapped(
+        "read", [f"{name} {n:,}" for name, n in rows] + [f"{name} {n:,}" for name, n in extra if n]
+    )
+    if s.issues:
+        total = sum(s.issues.values())
+        out += _wrapped("issues", [f"{total:,}:", *(f"{code} {n:,}" for code, n in s.issues.most_common())])
+    return out
+
+
+def _wrapped(title: str, parts: list[str], width: int = 80) -> list[str]:
+    out, line = [], f"{title:<9}"
+    for part in parts:
+        if len(line) + len(part) + 2 > width and line.strip() != title:
+            out.append(line.rstrip())
+            line = " " * 9
+        line += part + "  "
+    return [*out, line.rstrip()]

@@ -1,0 +1,113 @@
+"""Why attempts failed: counts of failing tool calls and runs, by class, owner, model, problem or tool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kbstats.analytics.output import rows_of
+
+if TYPE_CHECKING:
+    import duckdb
+
+GROUPINGS = ("class", "owner", "model", "problem", "tool")
+"""What `summary` can have one row of."""
+
+# One row a failing tool call, and one a failed run without any: an official results file or a table
+# keeps no calls, and its failures must not be missing from the count.
+_SUMMARY = """
+with events as (
+    select f.run_id, f.tool, f.failure_class, f.owner, f.evidence, false as decisive
+    from tool_failures as f
+    union all
+    select o.run_id, '(run)' as tool, o.failure_class, o.owner, o.evidence, true as decisive
+    from run_outcomes as o
+    where o.outcome not in ('correct', 'skipped')
+),
+filtered as (
+    select
+        e.*,
+        coalesce(r.model, r.model_raw, '(unknown)') as model,
+        concat_ws(' ', 'L' || r.level, 'P' || r.problem_id, r.problem_name) as problem
+    from events as e
+    inner join runs as r on e.run_id = r.run_id
+    where
+        ($levels::bigint[] is null or list_contains($levels::bigint[], r.level))
+        and ($models::varchar[] is null or list_has_any($models::varchar[], [r.model, r.model_raw]))
+        and ($sweeps::varchar[] is null or list_contains($sweeps::varchar[], r.sweep))
+),
+keyed as (
+    select
+        *,
+        case $grouping::varchar
+            when 'class' then coalesce(failure_class, 'unclassified')
+            when 'owner' then coalesce(owner, '(none)')
+            when 'model' then model
+            when 'problem' then problem
+            else tool
+        end as key
+    from filtered
+)
+select
+    k.key,
+    any_value(c.title) as title,
+    any_value(c.owner) as owner,
+    count(*) filter (where not k.decisive) as tool_results,
+    count(*) filter (where k.decisive) as runs_ended,
+    count(distinct k.run_id) as runs_touched,
+    count(distinct k.model) as models,
+    mode(k.failure_class) as commonest,
+    any_value(k.evidence order by k.run_id) as example
+from keyed as k
+left join failure_classes as c on k.key = c.class
+where $grouping::varchar <> 'tool' or not k.decisive
+group by k.key
+order by tool_results + runs_ended desc, k.key
+"""
+
+_UNCLASSIFIED = """
+select f.run_id, f.turn, f.seq, f.tool, c.result_text as text
+from tool_failures as f
+inner join tool_calls as c on f.run_id = c.run_id and f.turn = c.turn and f.seq = c.seq
+inner join runs as r on f.run_id = r.run_id
+where
+    f.failure_class = 'unclassified'
+    and ($levels::bigint[] is null or list_contains($levels::bigint[], r.level))
+    and ($models::varchar[] is null or list_has_any($models::varchar[], [r.model, r.model_raw]))
+    and ($sweeps::varchar[] is null or list_contains($sweeps::varchar[], r.sweep))
+order by f.run_id, f.turn, f.seq
+"""
+
+
+def _filters(levels: list[int], models: list[str], sweeps: list[str]) -> dict[str, Any]:
+    return {"levels": levels or None, "models": models or None, "sweeps": sweeps or None}
+
+
+def summary(
+    con: duckdb.DuckDBPyConnection,
+    *,
+    by: str = "class",
+    levels: list[int] | None = None,
+    models: list[str] | None = None,
+    sweeps: list[str] | None = None,
+) -> list[dict[str, Any]]:
+    """Counts of failures, most frequent first.
+
+    Returns:
+        Rows of the grouping's name, title and owner (of a class), `tool_results` (failing tool
+        calls), `runs_ended` (runs that ended so), `runs_touched`, `models`, `commonest` and `example`.
+    """
+    rows = rows_of(con.execute(_SUMMARY, {"grouping": by, **_filters(levels or [], models or [], sweeps or [])}))
+    drop = set() if by == "class" else {"title", "owner"}
+    drop |= {"commonest"} if by == "class" else set()
+    return [{by if k == "key" else k: v for k, v in r.items() if k not in drop} for r in rows]
+
+
+def unclassified(
+    con: duckdb.DuckDBPyConnection,
+    *,
+    levels: list[int] | None = None,
+    models: list[str] | None = None,
+    sweeps: list[str] | None = None,
+) -> list[dict[str, Any]]:
+    """Failing tool calls that no rule names, with their whole text: what the next rule is written from."""
+    return rows_of(con.execute(_UNCLASSIFIED, _filters(levels or [], models or [], sweeps or [])))

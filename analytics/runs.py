@@ -1,0 +1,185 @@
+"""One run: finding it by what a person remembers, and everything that stands about it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from kbstats.analytics.output import rows_of
+from kbstats.ingest.errors import KbstatsError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import duckdb
+
+_BY_ID = """
+select run_id from runs where starts_with(run_id, $id) order by run_id limit 10
+"""
+
+# Words are parts of any name, whatever their case; numbers are level and problem.
+_BY_WORDS = """
+select
+    run_id, coalesce(model, model_raw) as model, sweep, variant, level, problem_id, problem_name, sample_id, format
+from runs
+where
+    ($level::bigint is null or level = $level::bigint)
+    and ($problem::bigint is null or problem_id = $problem::bigint)
+    and len(list_filter(
+        $words::varchar[],
+        lambda w: not contains(
+            lower(concat_ws(
+                ' ', model, model_raw, sweep, coalesce(variant, 'original'), suite, mode, problem_name, format
+            )),
+            lower(w)
+        )
+    )) = 0
+order by model, sweep, variant, level, problem_id, sample_id, run_id
+"""
+
+_LEVEL = re.compile(r"(?i)l(?:evel)?[ _]?(\d+)")
+_PROBLEM = re.compile(r"(?i)p(?:roblem)?[ _]?(\d+)")
+_BOTH = re.compile(r"(?i)l(?:evel)?_?(\d+)[_ ]*p(?:roblem)?_?(\d+)(?:_trajectory\.json)?")
+
+
+def parse(words: Sequence[str]) -> tuple[list[str], int | None, int | None]:
+    """What a person typed, as (name parts, level, problem).
+
+    All of `gpt-5.5 L3 P11`, `gpt-5.5 3 11` and `sweep/gpt-5.5/level_3_problem_11` are understood.
+    """
+    names: list[str] = []
+    level: int | None = None
+    problem: int | None = None
+    for word in (part for w in words for part in re.split(r"[/\s]+", w) if part):
+        if m := _BOTH.fullmatch(word):
+            level, problem = int(m[1]), int(m[2])
+        elif m := _LEVEL.fullmatch(word):
+            level = int(m[1])
+        elif m := _PROBLEM.fullmatch(word):
+            problem = int(m[1])
+        elif word.isdigit() and level is None:
+            level = int(word)
+        elif word.isdigit() and problem is None:
+            problem = int(word)
+        else:
+            names.append(word)
+    return names, level, problem
+
+
+def find(con: duckdb.DuckDBPyConnection, words: Sequence[str]) -> str:
+    """The run_id that the words mean.
+
+    Args:
+        con: A connection.
+        words: A run_id or the beginning of one, or parts of names with level and problem.
+
+    Raises:
+        UsageError: nothing or several runs fit.
+    """
+    text = " ".join(words)
+    if len(words) == 1 and re.fullmatch(r"[0-9a-f]{4,}", words[0]):
+        ids = [r[0] for r in con.execute(_BY_ID, {"id": words[0]}).fetchall()]
+        if len(ids) == 1 or words[0] in ids:
+            return words[0] if words[0] in ids else str(ids[0])
+        if ids:
+            raise UsageError(f"several runs begin with {text!r}", hint=", ".join(ids))
+    names, level, problem = parse(words)
+    found = rows_of(con.execute(_BY_WORDS, {"words": names, "level": level, "problem": problem}))
+    if not found:
+        raise KbstatsError(f"no run fits {text!r}", hint="`kbstats leaderboard --by run` lists them")
+    # A word that is a model's is meant for the model, though a sweep's name may hold it as well.
+    of_model = [r for r in found if all(w.lower() in (r["model"] or "").lower() for w in names)]
+    if len(found) > 1 and names and of_model:
+        found = of_model
+    if len(found) > 1:
+        shown = [f"{r['run_id'][:10]} {r['model']} L{r['level']} P{r['problem_id']} {r['sweep']}" for r in found[:6]]
+        more = f" and {len(found) - 6} more" if len(found) > 6 else ""
+        raise UsageError(f"{len(found)} runs fit {text!r}", hint="; ".join(shown) + more)
+    return str(found[0]["run_id"])
+
+
+_RUN = """
+select
+    r.*, s.path as source_path, s.root as source_root, o.outcome, o.failure_class, o.owner, o.evidence,
+    o.decided_by, o.decided_turn, o.label, o.label_conflict, c.title as failure_title, c.advice
+from runs as r
+inner join run_outcomes as o on r.run_id = o.run_id
+left join sources as s on r.source_id = s.source_id
+left join failure_classes as c on o.failure_class = c.class
+where r.run_id = $id
+"""
+_CALLS = """
+select
+    c.turn, c.seq, c.tool, c.ok, c.outcome, c.kernel_sha256, c.duration_s,
+    f.failure_class, f.evidence,
+    c.kernel_sha256 is not null and c.kernel_sha256 is distinct from
+    lag(c.kernel_sha256 ignore nulls) over (order by c.turn, c.seq) as new_kernel
+from tool_calls as c
+left join tool_failures as f on c.run_id = f.run_id and c.turn = f.turn and c.seq = f.seq
+where c.run_id = $id
+order by c.turn, c.seq
+"""
+_TURNS = """
+select t.turn, t.llm_s, t.tools_s, t.wall_s, t.total_tokens, t.is_final, t.feedback, s.state
+from turns as t
+left join run_states as s on t.run_id = s.run_id and t.turn = s.turn
+where t.run_id = $id
+order by t.turn
+"""
+_DIAGNOSTICS = """
+select turn, seq, toolchain, severity, file, line, col, message
+from compile_errors
+where run_id = $id and severity in ('error', 'fatal error')
+order by turn, seq, ordinal
+"""
+_METRICS = """
+select subject, name, value, unit, source
+from metrics
+where run_id = $id and turn is null
+order by name, subject
+"""
+_TRUST = """
+select trust, verified_on, counts_correct, speedup, reason from run_trust where run_id = $id
+order by case trust when 'claimed' then 0 when 'audited' then 1 else 2 end, verified_on
+"""
+_VERIFIED = """
+select gpu_model, verdict, kind, gate, speedup, speedup_lo, speedup_hi, claimed_speedup, verified_at, ranks, refutes
+from run_verifications where run_id = $id order by gpu_model
+"""
+_FINDINGS = """
+select code, severity, blocks, message, value, threshold from audit_findings where run_id = $id
+order by case severity when 'error' then 0 when 'warning' then 1 else 2 end, code
+"""
+_LINKS = """
+select if(run_id = $id, linked_run_id, run_id) as other, run_id = $id as richer, matched_on
+from run_links where run_id = $id or linked_run_id = $id order by other
+"""
+
+
+def load(con: duckdb.DuckDBPyConnection, run_id: str) -> dict[str, Any]:
+    """Everything about a run.
+
+    Returns:
+        `run` (its row, with outcome and evidence), `turns` (each with its `calls`, and these with
+        their `diagnostics`), `metrics`, `trust`, `verifications`, `findings` and `links`.
+    """
+    def ask(sql: str) -> list[dict[str, Any]]:
+        return rows_of(con.execute(sql, {"id": run_id}))
+
+    turns = ask(_TURNS)
+    calls, diagnostics = ask(_CALLS), ask(_DIAGNOSTICS)
+    for call in calls:
+        call["diagnostics"] = [d for d in diagnostics if (d["turn"], d["seq"]) == (call["turn"], call["seq"])]
+    known = {t["turn"] for t in turns}
+    turns += [{"turn": n} for n in sorted({c["turn"] for c in calls} - known)]
+    for t in turns:
+        t["calls"] = [c for c in calls if c["turn"] == t["turn"]]
+    return {
+        "run": ask(_RUN)[0],
+        "turns": sorted(turns, key=lambda t: t["turn"]),
+        "metrics": ask(_METRICS),
+        "trust": ask(_TRUST),
+        "verifications": ask(_VERIFIED),
+        "findings": ask(_FINDINGS),
+        "links": ask(_LINKS),
+    }

@@ -1,0 +1,268 @@
+"""Putting one candidate process through the gates."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from . import gates, memory, procs, wire
+from .verdict import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .verification import Verification
+
+
+MAX_TIMING_S = 60.0
+"""Longest timing of one kernel."""
+
+
+@dataclass
+class Limits:
+    """Seconds a worker may take."""
+
+    load_s: float
+    first_call_s: float
+    call_s: float
+    timing_s: float
+
+    @classmethod
+    def of(cls, budget_s: float) -> Limits:
+        """Split a kernel's budget; a build by a compiler is outside of it."""
+        return cls(
+            load_s=max(240.0, budget_s),
+            first_call_s=min(120.0, budget_s),
+            call_s=min(10.0, budget_s),
+            timing_s=min(MAX_TIMING_S, 0.4 * budget_s),
+        )
+
+
+@dataclass
+class Checks:
+    """What each gate saw, for the document."""
+
+    passed: dict[str, bool] = field(default_factory=dict)
+    n: dict[str, int] = field(default_factory=dict)
+    detail: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def note(self, gate: str, *, passed: bool, **detail: Any) -> None:
+        """Count one check of a gate."""
+        self.passed[gate] = self.passed.get(gate, True) and passed
+        self.n[gate] = self.n.get(gate, 0) + 1
+        if detail:
+            self.detail.setdefault(gate, {}).update(detail)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the document's rows, in the order in which gates were reached."""
+        return [
+            {"gate": g, "passed": ok, "n": self.n[g], "detail": self.detail.get(g, {})} for g, ok in self.passed.items()
+        ]
+
+
+def job_text(item: Any, device: str, *, reference: bool, threads: int | None, autocast: str | None = None) -> str:
+    """Return the JSON that tells a model worker what to load. The candidate's names no reference."""
+    return json.dumps(
+        {
+            "source": item.reference if reference else item.kernel,
+            "class": "Model" if reference else "ModelNew",
+            "name": "kernel",
+            "device": device,
+            "shims": list(item.shims),
+            "helpers": item.helpers if reference else {},
+            "cast": item.cast,
+            "autocast": autocast,
+            "threads": threads,
+        }
+    )
+
+
+class Side:
+    """A model worker and the requests it understands."""
+
+    def __init__(self, v: Verification, side: str, *, reference: bool, autocast: str | None = None) -> None:
+        self.layout = v.files.layout
+        job = memory.text_file(
+            job_text(v.item, v.device, reference=reference, threads=v.info["threads"], autocast=autocast)
+        )
+        try:
+            self.worker = procs.Worker(v.zygote, "model", files=[job, *v.files.pair(side)], box=vars(v.box(side)))
+        finally:
+            os.close(job)
+
+    def load(self, specs: dict[str, Any], seed: int, limits: Limits) -> wire.Reply:
+        """Import the source and build the model."""
+        reply, _ = self.worker.request({"op": "load"}, limits.load_s)
+        return reply if reply.status != wire.OK else self.construct(specs, seed, limits)
+
+    def construct(self, specs: dict[str, Any], seed: int, limits: Limits) -> wire.Reply:
+        """Build the model under a construction seed."""
+        message = {"op": "construct", "seed": seed, "init": specs["init"], "state": specs["state"]}
+        return self.worker.request(message, limits.load_s)[0]
+
+    def state(self, specs: dict[str, Any], limits: Limits) -> wire.Reply:
+        """Give the model other parameters in place."""
+        return self.worker.request({"op": "state", "state": specs["state"]}, limits.call_s)[0]
+
+    def call(self, args: dict[str, Any], poison: int, out: int, kept: int | None, timeout_s: float) -> wire.Reply:
+        """Run one judged call."""
+        message = {
+            "op": "call",
+            "args": args,
+            "base": self.layout.slots_at,
+            "poison": poison,
+            "out": out,
+            "kept_out": kept,
+            "out_bytes": self.layout.out_stride,
+        }
+        return self.worker.request(message, timeout_s)[0]
+
+    def batch(
+        self, args: dict[str, Any], count: int, out_nbytes: Sequence[int], timeout_s: float
+    ) -> tuple[wire.Reply, float]:
+        """Run one timed block; returns the reply and the outer clock's seconds."""
+        lay = self.layout
+        message = {
+            "op": "batch",
+            "args": args,
+            "base": lay.slots_at,
+            "stride": lay.in_stride,
+            "count": count,
+            "out": lay.outs_at,
+            "out_stride": lay.out_stride,
+            "times": lay.times_at,
+            "out_nbytes": list(out_nbytes),
+            "once": False,
+        }
+        return self.worker.request(message, timeout_s)
+
+
+def refusal_of(reply: wire.Reply, gate: str, witness: dict[str, Any]) -> Refusal | None:
+    """Turn a reply that is no answer into a refusal."""
+    if reply.message and reply.status == wire.OK:
+        return Refusal("HACK", "timer", "clock", {**witness, "patched": reply.message.split(",")})
+    if reply.status in (wire.IMPORT_FAILED, wire.CONSTRUCT_FAILED):
+        stage = "import" if reply.status == wire.IMPORT_FAILED else "construct"
+        return Refusal("BUILD_FAILED", stage, "G0", {**witness, "stage": stage, "error": reply.message})
+    if reply.status == wire.RAISED:
+        return Refusal("INCORRECT", "raised", gate, {**witness, "error": reply.message})
+    return None
+
+
+def run(v: Verification, steps: list[gates.Step], checks: Checks) -> Refusal | None:
+    """Challenge a fresh candidate process; returns why it is refused, or None."""
+    v.oracle.ask({"op": "fresh"})
+    specs = v.oracle.ask({"op": "model", "seed": v.first_seed, "to": ["cand_in"]})
+    side = Side(v, "cand", reference=False)
+    at: dict[str, Any] = {"gate": "G0", "shapes": None}
+    try:
+        reply = side.load(specs, v.first_seed, v.limits)
+        refused = refusal_of(reply, "G0", {})
+        checks.note("G0", passed=refused is None)
+        if refused:
+            return refused
+        v.badge("SEED_SYNC", when=reply.state == wire.STATE_SEEDED and bool(specs["state"]))
+        return _steps(v, side, steps, checks, at)
+    except procs.WorkerTimeoutError:
+        checks.note(at["gate"], passed=False)
+        return Refusal(
+            "TIMEOUT", None, at["gate"], {"input_shapes": at["shapes"], "waiting_for": gates.NAMES[at["gate"]]}
+        )
+    except procs.WorkerDiedError:
+        side.worker.close(grace_s=0.3)
+        checks.note(at["gate"], passed=False)
+        tail = side.worker.log().strip()[-300:]
+        return Refusal(
+            "CRASHED",
+            None,
+            at["gate"],
+            {"input_shapes": at["shapes"], "ended": side.worker.exit_words(), "output": tail},
+        )
+    except wire.ForgedReplyError as error:
+        checks.note("wire", passed=False)
+        return Refusal("HACK", "result_forge", "wire", {"input_shapes": at["shapes"], "received": str(error)})
+    finally:
+        side.worker.close()
+
+
+def _steps(v: Verification, side: Side, steps: list[gates.Step], checks: Checks, at: dict[str, Any]) -> Refusal | None:  # noqa: C901
+    region, first = v.files.layout.out_region, True
+    specs: dict[str, Any] = {}
+    for step in steps:
+        if step["op"] != "call":
+            if step["op"] == "construct":
+                specs = v.oracle.ask({"op": "model", "seed": step["seed"], "to": ["cand_in"]})
+                reply = side.construct(specs, step["seed"], v.limits)
+            else:
+                specs = v.oracle.ask({"op": "model", "perturb": step["seed"], "to": ["cand_in"]})
+                reply = side.state(specs, v.limits)
+            refused = refusal_of(reply, "G5", {})
+            if refused:
+                return refused
+            continue
+        if step.get("badge") and (reply.state != wire.STATE_COPIED):
+            continue
+        made = v.oracle.ask({**step, "op": "prepare"})
+        if made.get("skip"):
+            continue
+        at.update(gate=step["gate"], shapes=made["shapes"])
+        out = region if step.get("kept") else 0
+        timeout = v.limits.first_call_s if first else v.limits.call_s
+        reply = side.call(made["args"], step["poison"], out, 2 * region if step.get("kept") else None, timeout)
+        first = False
+        refused = refusal_of(reply, step["gate"], {"input_shapes": made["shapes"], "call": made["number"]})
+        if not refused:
+            verdict = v.oracle.ask(
+                {
+                    "op": "judge",
+                    "out": out,
+                    "repeat": bool(step.get("repeat")),
+                    "poison": step["poison"],
+                    "outputs": [vars(o) for o in reply.outputs],
+                }
+            )
+            refused = _weigh(v, step, verdict)
+            v.badge(
+                "OUTPUT_NOT_CONTIGUOUS", when=any(o.flags & wire.NOT_CONTIGUOUS for o in reply.outputs) and not refused
+            )
+        if step.get("badge"):
+            _weights_badge(v, refused, checks, constant=specs.get("constant", False))
+            continue
+        checks.note(refused.gate if refused else step["gate"], passed=refused is None)
+        if refused:
+            return refused
+        if step.get("kept"):
+            v.badge("OUTPUT_BUFFER_REUSED", when=v.oracle.ask({"op": "kept", "out": 2 * region, "first": 0})["changed"])
+    return None
+
+
+def _weights_badge(v: Verification, refused: Refusal | None, checks: Checks, *, constant: bool) -> None:
+    """Stale parameters are a legitimate optimisation for inference: noted, never a refusal."""
+    checks.detail.setdefault("G5", {})["follows_changed_weights"] = refused is None
+    v.badge("INIT_WEIGHTS_ONLY" if constant else "WEIGHT_PREPACK", when=refused is not None)
+
+
+def _weigh(v: Verification, step: gates.Step, found: dict[str, Any]) -> Refusal | None:  # noqa: PLR0911
+    """Turn the judge's findings of one call into a refusal, or None."""
+    if found["touched"]:
+        return Refusal("HACK", "input_mutation", "G4", found["touched"])
+    wrong = found.get("structure")
+    drawn = len(v.info["shapes"]) > 1
+    if wrong:
+        if wrong == "type" and "subclass" in str(found["witness"]["got"]):
+            return Refusal("HACK", "lazy", "G1", found["witness"])
+        return Refusal("INCORRECT", wrong, "G2" if wrong == "shape" and drawn else "G1", found["witness"])
+    if not found["ok"]:
+        witness = found["witness"]
+        if found.get("uninitialised"):
+            return Refusal("INCORRECT", "uninitialised", "G4", witness)
+        if found.get("replays") is not None:
+            return Refusal("HACK", "cache_replay", "G4", witness)
+        if step["gate"] == "G5":
+            return Refusal("HACK", "hardcoded_weights", "G5", witness)
+        return Refusal("INCORRECT", "input_distribution" if step["gate"] == "G3" else None, step["gate"], witness)
+    if found.get("spread", 0.0) > gates.SPREAD:
+        return Refusal("FLAKY", None, "G6", {"spread_over_reference_error": found["spread"]}, "flaky")
+    return None

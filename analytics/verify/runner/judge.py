@@ -1,0 +1,224 @@
+"""The judge: raw bytes of one call against the truth, on the trusted side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from . import errors, tensors, wire
+
+if TYPE_CHECKING:
+    from .problem import Problem
+
+CLASSES = ("tf32", "fp16", "bf16")
+"""Lower precision classes, finest first."""
+
+HISTORY = 48
+"""Earlier answers that a wrong one is compared with, to tell a replay from a mistake."""
+
+
+@dataclass
+class Case:
+    """One prepared call: what went in, and what has to come out."""
+
+    number: int
+    gate: str
+    label: str
+    value: Any
+    spec: tensors.Spec
+    expected: list[torch.Tensor]
+    truth: list[torch.Tensor]
+    own: list[errors.Measure] = field(default_factory=list)
+    mutable: list[bool] = field(default_factory=list)
+
+    @property
+    def shapes(self) -> list[list[int]]:
+        """Shapes of the input tensors."""
+        return [list(t.shape) for t in tensors.leaves(self.value)]
+
+
+def floor_of(problem: Problem, tensor: torch.Tensor) -> float:
+    """Return the smallest error that counts as the reference's own for this output."""
+    floor = errors.FLOOR.get(tensor.dtype, 2.0**-23)
+    # Without an fp64 path the "truth" is the reference itself: allow its unknown error.
+    return floor if problem.truth_dtype == "float64" else max(floor, 1e-6)
+
+
+def factor_of(tensor: torch.Tensor) -> float:
+    """Return the budget's factor for this output type."""
+    return errors.FACTOR_HALF if tensor.dtype in (torch.float16, torch.bfloat16) else errors.FACTOR
+
+
+class Judge:
+    """Holds what one candidate process has been asked, and decides each answer."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.history: list[Case] = []
+        self.before: list[torch.Tensor] = []
+        self.ratio = 0.0
+        self.klass = "own"
+        self.limits: list[errors.Measure] = []
+        self.peers: dict[str, bool] = {}
+        self.calls = 0
+        self.table: dict[str, dict[str, float]] = {}
+
+    def forget(self) -> None:
+        """A fresh candidate process starts: it cannot replay what another was asked."""
+        self.history.clear()
+        self.before = []
+
+    # ------------------------------------------------------------------ structure
+    def structure(self, case: Case, outputs: list[dict[str, Any]]) -> tuple[str, dict[str, Any]] | None:  # noqa: PLR0911
+        """Return (what is wrong, witness) for a result of the wrong form, else None."""
+        want = [{"dtype": str(t.dtype).removeprefix("torch."), "shape": list(t.shape)} for t in case.expected]
+        got = [{"dtype": o["dtype"], "shape": list(o["shape"])} for o in outputs]
+        witness = {"input_shapes": case.shapes, "expected": want, "got": got, "call": case.number}
+        for out in outputs:
+            if not out["flags"] & wire.EXACT_TENSOR:
+                what = "not a tensor" if out["flags"] & wire.NOT_A_TENSOR else "a subclass of torch.Tensor"
+                return ("type", {**witness, "got": what})
+        if len(got) != len(want):
+            return ("count", witness)
+        for out, one, other in zip(outputs, got, want, strict=True):
+            if out["flags"] & wire.NOT_STRIDED:
+                return ("layout", {**witness, "got": "not a strided tensor"})
+            if one["shape"] != other["shape"]:
+                return ("shape", witness)
+            if one["dtype"] != other["dtype"]:
+                return ("dtype", witness)
+            if not out["flags"] & wire.ON_DEVICE:
+                return ("device", {**witness, "got": "a tensor on another device"})
+            if out["flags"] & wire.STRIDE_ZERO:
+                return ("stride", {**witness, "got": "an expanded tensor (stride 0)"})
+        return None
+
+    # ------------------------------------------------------------------ values
+    def accept(self, case: Case, got: list[torch.Tensor]) -> tuple[bool, float, str]:
+        """Return whether the values are right, the error over the budget's base, and the precision class."""
+        worst = 0.0
+        exact = True
+        for out, truth, want, own in zip(got, case.truth, case.expected, case.own, strict=True):
+            if not want.is_floating_point() and not want.is_complex():
+                if not (
+                    torch.equal(out, want) or (out.shape == truth.shape and torch.equal(out.to(truth.dtype), truth))
+                ):
+                    return False, float("inf"), "lower"
+                continue
+            ratio = errors.measure(out, truth).over(own, floor_of(self.problem, want))
+            worst = max(worst, ratio / factor_of(want) * errors.FACTOR)
+            exact = exact and ratio <= factor_of(want)
+        if exact:
+            return True, worst, "own"
+        return self._lower(case, got, worst)
+
+    def _lower(self, case: Case, got: list[torch.Tensor], worst: float) -> tuple[bool, float, str]:
+        for out, want in zip(got, case.expected, strict=True):
+            tol = errors.LOOSE.get(str(want.dtype).removeprefix("torch."), 1e-2)
+            if not torch.allclose(out.double(), want.double(), rtol=tol, atol=tol, equal_nan=True):
+                return False, worst, "lower"
+        own = str(case.expected[0].dtype)
+        for name in CLASSES:
+            if own in ("torch.float16", "torch.bfloat16"):
+                break
+            try:
+                low = self.problem.emulate(case.value, name)
+            except Exception:  # noqa: BLE001, S112
+                continue
+            good = True
+            for out, truth, emulated, one in zip(got, case.truth, low, case.own, strict=True):
+                if not out.is_floating_point():
+                    continue
+                scale = errors.measure(emulated.to(out.dtype), truth).joined(one)
+                good = (
+                    good and errors.measure(out, truth).over(scale, floor_of(self.problem, out)) <= errors.FACTOR_CLASS
+                )
+            if good:
+                return True, worst, name
+        return False, worst, "lower"
+
+    def judge(self, case: Case, got: list[torch.Tensor], *, repeat: bool) -> dict[str, Any]:
+        """Decide the values of one call and remember it."""
+        self.calls += 1
+        good, ratio, klass = self.accept(case, got)
+        result: dict[str, Any] = {"ok": good, "ratio": ratio, "class": klass}
+        if not self.peers or good:
+            said = errors.would_pass(got, case.expected)
+            self.peers = {k: v and self.peers.get(k, True) for k, v in said.items()}
+        self._note(case, got)
+        if good:
+            self.ratio = max(self.ratio, ratio)
+            order = ("own", *CLASSES)
+            self.klass = max(self.klass, klass, key=order.index)
+            self._widen(case, got)
+            if repeat and self.before:
+                result["spread"] = self._spread(case, got)
+        else:
+            replayed = self._replays(case, got)
+            result["replays"] = replayed.number if replayed else None
+            bad = next((i for i, (a, t) in enumerate(zip(got, case.truth, strict=True)) if self._off(a, t)), 0)
+            place = errors.worst_place(got[bad], case.truth[bad]) if got[bad].shape == case.truth[bad].shape else {}
+            result["witness"] = {
+                "input_shapes": case.shapes,
+                "call": case.number,
+                "case": case.label,
+                "output": bad,
+                **place,
+                "error_over_budget": None if ratio == float("inf") else round(ratio / errors.FACTOR, 3),
+            }
+            if replayed:
+                result["witness"]["answer_of_call"] = replayed.number
+        self.before = got
+        self.history = [*self.history[-HISTORY:], case]
+        return result
+
+    def _off(self, got: torch.Tensor, truth: torch.Tensor) -> bool:
+        return errors.measure(got, truth).frobenius > 1e-6
+
+    def _note(self, case: Case, got: list[torch.Tensor]) -> None:
+        row = self.table.setdefault(case.label, {"reference": 0.0, "candidate": 0.0, "n": 0})
+        row["n"] += 1
+        for out, truth, own in zip(got, case.truth, case.own, strict=True):
+            if out.is_floating_point():
+                found = errors.measure(out, truth)
+                row["candidate"] = max(row["candidate"], min(found.worst, 1e30))
+                row["reference"] = max(row["reference"], own.worst)
+
+    def _widen(self, case: Case, got: list[torch.Tensor]) -> None:
+        """Keep the widest budget that was in force, for the timed calls that are judged against the reference."""
+        limits = []
+        for out, truth, own in zip(got, case.truth, case.own, strict=True):
+            floor = floor_of(self.problem, out)
+            factor = factor_of(out) + 1.0
+            base = errors.Measure(*(factor * max(v, floor) for v in (own.frobenius, own.worst, own.row)))
+            limits.append(base.joined(errors.measure(out, truth)) if out.is_floating_point() else errors.NONE)
+        if case.gate != "G3":
+            self.limits = [a.joined(b) for a, b in zip(self.limits, limits, strict=True)] if self.limits else limits
+
+    def _spread(self, case: Case, got: list[torch.Tensor]) -> float:
+        worst = 0.0
+        for now, old, truth, own in zip(got, self.before, case.truth, case.own, strict=True):
+            if now.shape != old.shape or torch.equal(now, old) or not now.is_floating_point():
+                worst = max(worst, 0.0 if now.shape == old.shape and torch.equal(now, old) else float("inf"))
+                continue
+            apart = float((now.double() - old.double()).norm()) / max(float(truth.double().norm()), errors.TINY)
+            worst = max(worst, apart / max(own.frobenius, 4 * floor_of(self.problem, now)))
+        return worst
+
+    def _replays(self, case: Case, got: list[torch.Tensor]) -> Case | None:
+        """Return the earlier call whose answer this is, if it is one and differs from the right one."""
+        for old in reversed(self.history):
+            if [t.shape for t in old.truth] != [t.shape for t in got]:
+                continue
+            near = all(self._near(g, t, w) for g, t, w in zip(got, old.truth, old.expected, strict=True))
+            apart = any(not self._near(a, b, w) for a, b, w in zip(case.truth, old.truth, old.expected, strict=True))
+            if near and apart:
+                return old
+        return None
+
+    def _near(self, got: torch.Tensor, truth: torch.Tensor, want: torch.Tensor) -> bool:
+        if not want.is_floating_point():
+            return bool(torch.equal(got.to(want.dtype), want))
+        return errors.measure(got, truth).frobenius <= 1e-2 and bool(truth.double().abs().max() > 0)

@@ -1,0 +1,71 @@
+"""What a result was measured on."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def cpu_model() -> str:
+    """Return the processor's name as the kernel gives it."""
+    for line in _read("/proc/cpuinfo").splitlines():
+        if line.lower().startswith(("model name", "hardware")):
+            return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def driver() -> str | None:
+    """Return the NVIDIA driver's version, None without one."""
+    text = _read("/proc/driver/nvidia/version")
+    words = text.split("\n", 1)[0].split()
+    return next((w for w in words if w.count(".") >= 1 and w.replace(".", "").isdigit()), None)
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def describe(device: str) -> dict[str, Any]:
+    """Return the machine as the document stores it. Runs in a worker, because it may touch CUDA.
+
+    Raises:
+        RuntimeError: if a CUDA device is asked for and there is none.
+    """
+    import torch
+
+    found: dict[str, Any] = {
+        "cpu": cpu_model(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+        "cuda": torch.version.cuda,
+        "driver": driver(),
+        "gpu": None,
+        "platform": f"{sys.platform} {platform.machine()}",
+    }
+    if device.startswith("cuda"):
+        if not torch.cuda.is_available():
+            raise RuntimeError("torch finds no CUDA device here; use --device cpu, or install torch with CUDA")
+        props = torch.cuda.get_device_properties(device)
+        found.update(
+            gpu=props.name,
+            gpu_memory_bytes=props.total_memory,
+            multiprocessors=props.multi_processor_count,
+            capability=f"{props.major}.{props.minor}",
+            l2_bytes=getattr(props, "L2_cache_size", None),
+        )
+    return found
+
+
+def identity(machine: dict[str, Any]) -> str:
+    """Return the part of a machine that a result depends on, for the key of a result."""
+    return "|".join(str(machine.get(k)) for k in ("gpu", "driver", "cpu", "cores", "torch", "python"))

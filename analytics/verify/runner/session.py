@@ -1,0 +1,200 @@
+"""One run over several kernels: the zygote, the machine, the proof of the walls, the results file."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import probe, procs, sandbox
+from .verification import Verification, result_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from .items import Item
+
+BUDGET_S = {"cpu": 30.0, "cuda": 180.0}
+"""Seconds a kernel may cost beside its build, unless the caller says otherwise."""
+
+
+class NoVerdictError(Exception):
+    """No verdict can be reached here: no torch, no device, no sandbox."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class Session:
+    """A zygote and what was found out about this machine."""
+
+    def __init__(
+        self, device: str, *, budget_s: float | None = None, no_sandbox: bool = False, results: Path | None = None
+    ) -> None:
+        # torch.cuda.set_device wants a number.
+        self.device = "cuda:0" if device == "cuda" else device
+        self.budget_s = budget_s or BUDGET_S["cuda" if device.startswith("cuda") else "cpu"]
+        self.results = results
+        try:
+            self.zygote = procs.Zygote()
+        except procs.ZygoteError as error:
+            raise NoVerdictError(f"the worker process cannot start: {error}", "pip install torch") from error
+        try:
+            self.machine = self._machine()
+            self.mode, self.sandbox = self._sandbox(no_sandbox=no_sandbox)
+        except BaseException:
+            self.zygote.close()
+            raise
+
+    def _machine(self) -> dict[str, Any]:
+        worker = procs.Worker(self.zygote, "oracle")
+        try:
+            return worker.ask({"op": "machine", "device": self.device}, 120.0)
+        except procs.OracleError as error:
+            raise NoVerdictError(str(error).partition(": ")[2] or str(error)) from error
+        except (procs.WorkerDiedError, procs.WorkerTimeoutError) as error:
+            raise NoVerdictError(f"the device {self.device} cannot be used: {worker.log()[-300:].strip()}") from error
+        finally:
+            worker.close()
+
+    def _sandbox(self, *, no_sandbox: bool) -> tuple[str, dict[str, Any]]:
+        """Return the first mode whose walls hold, with the probe's findings."""
+        if no_sandbox:
+            return "none", {"mode": "none", "ok": False, "layers": {"session": True}}
+        order = [m for m in sandbox.MODES[:-1] if m != "root" or os.geteuid() == 0]
+        found: dict[str, Any] = {}
+        for mode in order:
+            found[mode] = self._probe(mode)
+            if found[mode]["ok"]:
+                return mode, found[mode]
+        return "refuse", {"mode": "refuse", "ok": False, "layers": {}, "tried": found}
+
+    def _probe(self, mode: str) -> dict[str, Any]:
+        box = self.zygote.box(mode, gpu=self.device.startswith("cuda"))
+        listener = socket.create_server(("127.0.0.1", 0))
+        secret = Path(self.zygote.scratch).with_suffix(".probe")
+        secret.write_text("results", encoding="ascii")
+        here = [str(secret), *([str(self.results)] if self.results and self.results.exists() else [])]
+        folders = [str(secret.parent), str(Path.home()), str(self.results.parent) if self.results else "/var"]
+        message = {
+            "write": [f"{f}/kbv-probe-{os.getpid()}" for f in folders],
+            "read": here,
+            "port": listener.getsockname()[1],
+            "pid": os.getpid(),
+        }
+        worker = procs.Worker(self.zygote, "probe", box=vars(box), probe=message)
+        try:
+            answer = json.loads(worker.receive(30.0))
+        except (procs.WorkerDiedError, procs.WorkerTimeoutError):
+            worker.close()
+            return {"mode": mode, "ok": False, "layers": {}, "error": worker.log().strip()[-300:]}
+        finally:
+            worker.close()
+            listener.close()
+            secret.unlink(missing_ok=True)
+            self.zygote.clean(box)
+            escaped = [path for path in message["write"] if os.path.exists(path)]  # noqa: PTH110
+            for path in escaped:
+                os.unlink(path)  # noqa: PTH108
+        tried = answer["tried"]
+        tried["write_outside"] = tried["write_outside"] or (f"wrote {escaped[0]}" if escaped else "")
+        layers = {name: {"refused": not what, "did": what or None} for name, what in tried.items()}
+        ok = not any(tried[name] for name in probe.REQUIRED) and not tried["own_folder"] and answer["no_new_privs"]
+        facts = {k: answer[k] for k in ("no_new_privs", "seccomp", "uid", "processes")}
+        return {"mode": mode, "ok": ok, "layers": {**layers, **facts, "private_scratch": self.zygote.private}}
+
+    def key(self, item: Item) -> str:
+        """Return the key under which this item's result is looked for."""
+        return result_key(item, self.machine, self.device)
+
+    def verify(self, item: Item) -> dict[str, Any]:
+        """Verify one kernel.
+
+        Raises:
+            NoVerdictError: if the required layers of the sandbox do not hold here.
+        """
+        if self.mode == "refuse":
+            reasons = "; ".join(f"{m}: {f.get('error') or f['layers']}" for m, f in self.sandbox["tried"].items())
+            raise NoVerdictError(
+                f"no sandbox holds on this machine ({reasons[:400]})",
+                "run as root, allow user namespaces, or pass --no-sandbox: such results never count",
+            )
+        return Verification(self, item).run()
+
+    def close(self) -> None:
+        """End all processes and delete the scratch folder."""
+        self.zygote.close()
+
+    def __enter__(self) -> Session:  # noqa: PYI034
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def done_keys(path: Path) -> set[str]:
+    """Return the keys of the whole lines of a results file; a line cut by a crash is not done."""
+    keys = set()
+    try:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            try:
+                keys.add(json.loads(line)["key"])
+            except (ValueError, KeyError, TypeError):
+                continue
+    except OSError:
+        return set()
+    return keys
+
+
+def append(path: Path, document: dict[str, Any]) -> None:
+    """Append one whole line and force it to disk; a line left half by a crash is ended first."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    line = json.dumps(document, allow_nan=False, default=str) + "\n"
+    fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        size = os.fstat(fd).st_size
+        if size and os.pread(fd, 1, size - 1) != b"\n":
+            line = "\n" + line
+        os.write(fd, line.encode())
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def say(text: str) -> None:
+    """Report progress on standard error."""
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def run_items(
+    session: Session, items: Iterable[Item], results: Path | None, report: Callable[[str], None] = say
+) -> list[dict[str, Any]]:
+    """Verify items one by one, appending each result; those already in the file are skipped."""
+    done = done_keys(results) if results else set()
+    documents = []
+    for item in items:
+        if session.key(item) in done:
+            report(f"{item.label}: already in {results}")
+            continue
+        report(f"{item.label}: running")
+        started = time.monotonic()
+        document = session.verify(item)
+        if results:
+            append(results, document)
+        speed = (
+            f" {document['speedup']:.2f}x [{document['speedup_lo']:.2f}, {document['speedup_hi']:.2f}]"
+            if document["speedup"]
+            else ""
+        )
+        report(
+            f"{item.label}: {document['verdict']}{speed}"
+            + (f" at {document['gate']}" if document["gate"] else "")
+            + f" in {time.monotonic() - started:.0f} s"
+        )
+        documents.append(document)
+    return documents

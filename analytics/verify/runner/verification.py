@@ -1,0 +1,260 @@
+"""One kernel, from its source to its result document."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import secrets
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from . import PROTOCOL, SCHEMA, challenge, gates, machine, memory, procs, timing
+from .challenge import Checks, Limits
+from .verdict import Refusal, Speed, comparable, judge_speed
+
+if TYPE_CHECKING:
+    from .items import Item
+    from .session import Session
+
+PUBLIC_SEED = 42
+"""The construction seed of KernelBench. A kernel with weights embedded for it passes with this one and
+fails with the next, secret one."""
+
+
+class Verification:
+    """State of one verification on the supervisor's side."""
+
+    def __init__(self, session: Session, item: Item) -> None:
+        self.session, self.item, self.device = session, item, session.device
+        self.zygote = session.zygote
+        self.rng = random.Random(secrets.randbits(128))  # noqa: S311
+        self.first_seed = PUBLIC_SEED
+        self.limits = Limits.of(session.budget_s)
+        self.checks = Checks()
+        self.badges: list[str] = []
+        self.info: dict[str, Any] = {}
+        self.files: memory.Files
+        self.oracle: procs.Worker
+        self._boxes: dict[str, Any] = {}
+        gpu = session.machine.get("gpu")
+        known = comparable(item.claimed_gpu, gpu, from_database=bool(item.run_ids))
+        self.claim = item.claimed_speedup if known else None
+        self.timed: timing.Timed | None = None
+        self.speed: Speed | None = None
+        self.klass = "own"
+
+    def badge(self, name: str, *, when: bool) -> None:
+        """Add a badge once."""
+        if when and name not in self.badges:
+            self.badges.append(name)
+
+    def box(self, side: str) -> Any:
+        """Return the cell of one side; processes of one side share its build cache."""
+        if side not in self._boxes:
+            self._boxes[side] = self.zygote.box(self.session.mode, gpu=self.device.startswith("cuda"))
+        return self._boxes[side]
+
+    def run(self) -> dict[str, Any]:
+        """Reach a verdict and return the document. Never raises for what a candidate or reference does."""
+        source = json.dumps(
+            {
+                "source": self.item.reference,
+                "shims": list(self.item.shims),
+                "helpers": self.item.helpers,
+                "cast": self.item.cast,
+            }
+        )
+        fd = memory.text_file(source)
+        self.oracle = procs.Worker(self.zygote, "oracle", files=[fd])
+        os.close(fd)
+        try:
+            return self._document(self._verdict())
+        finally:
+            self.oracle.close(grace_s=0.2)
+            if hasattr(self, "files"):
+                self.files.close()
+            for box in self._boxes.values():
+                self.zygote.clean(box)
+
+    def _verdict(self) -> Refusal | tuple[str, str | None]:
+        folder = f"{self.zygote.scratch}/oracle-{secrets.token_hex(6)}"
+        try:
+            self.info = self.oracle.ask(
+                {
+                    "op": "load",
+                    "device": self.device,
+                    "folder": folder,
+                    "secret": secrets.randbits(120),
+                    "construct_seed": self.first_seed,
+                }
+            )
+        except procs.OracleError as error:
+            self.checks.note("reference", passed=False, error=str(error))
+            return Refusal("UNVERIFIABLE", error.reason, "reference", {"error": str(error)}, "unknown")
+        except (procs.WorkerDiedError, procs.WorkerTimeoutError):
+            self.checks.note("reference", passed=False)
+            return Refusal(
+                "UNVERIFIABLE", "reference_crashed", "reference", {"output": self.oracle.log()[-500:]}, "unknown"
+            )
+        self.checks.note("reference", passed=True, draws=self.info["draws"], shapes=self.info["shapes"])
+        self.badge("STATEFUL_REFERENCE", when=self.info["stateful"])
+        self.badge("TRUTH_FP32", when=self.info["truth"] != "float64")
+        null = self.info["degenerate"]
+        self.checks.note("power", passed=null is None)
+        if null:
+            return Refusal(
+                "DEGENERATE_PROBLEM",
+                None,
+                "power",
+                {"null_kernel": null, "input_shapes": self.info["input_shapes"]},
+                "unknown",
+            )
+        layout = memory.Layout.of(self.info["model_bytes"], self.info["in_bytes"], self.info["out_bytes"], self.device)
+        self.files = memory.Files(layout)
+        self.oracle.send(
+            {"op": "attach", "slots_at": layout.slots_at, "names": list(self.files.fds)}, list(self.files.fds.values())
+        )
+        self.oracle.answer()
+        try:
+            return self._challenged() or self._timed()
+        except procs.OracleError as error:
+            return Refusal("UNVERIFIABLE", error.reason, "reference", {"error": str(error)}, "unknown")
+
+    def _challenged(self) -> Refusal | None:
+        steps = gates.script(self.info["seeds"], self.info["base_seed"], self.rng)
+        refused = challenge.run(self, steps, self.checks)
+        if refused is None or refused.word in {"TIMEOUT", "BUILD_FAILED"}:
+            return refused
+        return self._again(refused, challenge.run(self, steps, Checks()))
+
+    def _again(self, first: Refusal, second: Refusal | None) -> Refusal:
+        """A refusal stands when a fresh process earns it too."""
+        if second is None:
+            return Refusal("FLAKY", "1_of_2", first.gate, first.witness, "flaky")
+        if first.word == "HACK" and second.verdict != first.verdict:
+            return Refusal("INCORRECT", None, first.gate, first.witness)
+        return first
+
+    def _timed(self) -> Refusal | tuple[str, str | None]:
+        found = self.oracle.ask({"op": "summary"})
+        self.klass = found["class"]
+        self.checks.note("G8", passed=self.klass == "own", precision_class=self.klass, error_over_budget=found["ratio"])
+        autocast = {"fp16": "float16", "bf16": "bfloat16"}.get(self.klass)
+        result = timing.Timer(self, autocast=autocast).run()
+        if isinstance(result, Refusal):
+            if result.word not in {"INCORRECT", "HACK", "CRASHED"}:
+                return result
+            again = timing.Timer(self, autocast=autocast).run()
+            if isinstance(again, Refusal) or result.gate != "clock":
+                return self._again(result, again if isinstance(again, Refusal) else None)
+            # Clocks that disagreed once were a busy machine's.
+            self.checks.passed["clock"] = True
+            result = again
+        self.timed, self.speed = result, result.speed()
+        self.badge("SAME_BYTES_TIMED", when=not result.fresh)
+        return judge_speed(self.speed, self.claim, precision_class=self.klass, timed_pairs=len(result.pairs))
+
+    def _document(self, outcome: Refusal | tuple[str, str | None]) -> dict[str, Any]:
+        item, session = self.item, self.session
+        if isinstance(outcome, Refusal):
+            word, kind, correctness, gate, witness = (
+                outcome.word,
+                outcome.kind,
+                outcome.correctness,
+                outcome.gate,
+                outcome.witness,
+            )
+            speed = None
+        else:
+            (word, kind), correctness, gate, witness, speed = outcome, "passed", None, None, self.speed
+        now = datetime.now(UTC).isoformat(timespec="microseconds")
+        key = result_key(item, session.machine, session.device)
+        gathered = self._summary() if self.info and not self.info["degenerate"] else {}
+        return {
+            "schema": SCHEMA,
+            "verification_id": hashlib.sha256(f"{key}|{now}".encode()).hexdigest()[:32],
+            "key": key,
+            "protocol": PROTOCOL,
+            "kbstats_version": item.kbstats_version,
+            "kernel_sha256": item.kernel_sha256,
+            "reference_sha256": item.reference_sha256,
+            "suite": item.suite,
+            "level": item.level,
+            "variant": item.variant,
+            "problem_name": item.problem_name,
+            "precision": item.precision,
+            "run_ids": list(item.run_ids),
+            "claimed_speedup": item.claimed_speedup,
+            "claimed_baseline": item.claimed_baseline,
+            "claimed_gpu": item.claimed_gpu,
+            "claim_compared": self.claim is not None,
+            "verdict": f"{word}:{kind}" if kind else word,
+            "kind": kind,
+            "correctness": correctness,
+            "speed": speed.word if speed else "not_measured",
+            "gate": gate,
+            "witness": witness,
+            "badges": self.badges,
+            "speedup": speed.value if speed else None,
+            "speedup_lo": speed.low if speed else None,
+            "speedup_hi": speed.high if speed else None,
+            "baseline": "eager",
+            "precision_class": self.klass if correctness == "passed" else None,
+            "device": "cuda" if session.device.startswith("cuda") else "cpu",
+            "gpu_model": session.machine.get("gpu"),
+            "sandbox_ok": session.sandbox["ok"],
+            "sandbox": session.sandbox,
+            "verified_at": now,
+            "checks": self.checks.rows(),
+            "timings": self.timed.rows("eager") if self.timed else [],
+            "baselines": self._baselines(speed),
+            "machine": session.machine,
+            "seeds": {
+                "construct": self.first_seed,
+                "inputs": self.info.get("seeds", []),
+                "timed": self.info.get("base_seed"),
+            },
+            "errors": gathered.get("errors", {}),
+            "would_pass": gathered.get("would_pass", {}),
+            "verified_calls": gathered.get("calls", 0) + (self.timed.calls if self.timed else 0),
+        }
+
+    def _summary(self) -> dict[str, Any]:
+        try:
+            return self.oracle.ask({"op": "summary"}, 10.0)
+        except (procs.OracleError, procs.WorkerDiedError, procs.WorkerTimeoutError):
+            return {}
+
+    def _baselines(self, speed: Speed | None) -> dict[str, Any]:
+        if speed is None or self.timed is None:
+            return {}
+        pairs = self.timed.pairs
+        return {
+            "eager": {
+                "speedup": speed.value,
+                "speedup_lo": speed.low,
+                "speedup_hi": speed.high,
+                "pairs": len(pairs),
+                "calls_a_block": self.timed.count,
+                "ref_us": timing.stats.median([p.median("ref") for p in pairs]) * 1e6,
+                "cand_us": timing.stats.median([p.median("cand") for p in pairs]) * 1e6,
+                "control_deviation": self.timed.deviation(),
+                "input_shapes": self.info["input_shapes"],
+            }
+        }
+
+
+def result_key(item: Item, found: dict[str, Any], device: str) -> str:
+    """Return what makes a result the same one: kernel, reference, precision, rules and machine."""
+    parts = (
+        item.kernel_sha256,
+        item.reference_sha256,
+        str(item.precision),
+        *item.shims,
+        PROTOCOL,
+        device.partition(":")[0],
+        machine.identity(found),
+    )
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

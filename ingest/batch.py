@@ -1,0 +1,266 @@
+"""What a format fills: records by table, issues, kernels stored once; and their way to Arrow."""
+
+from __future__ import annotations
+
+import functools
+import math
+import types
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+
+import msgspec
+from kbstats.ingest import hashing
+from kbstats.ingest.rows import JSON, ROW_TYPES, Issue, Kernel, Row, Run
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+OK, PARTIAL, REJECTED = "ok", "partial", "rejected"
+MAX_ISSUES = 50
+"""Issues kept for one file; a file broken in ten thousand places is told of in fifty."""
+
+_encode = msgspec.json.Encoder(decimal_format="string").encode
+
+
+class Batch:
+    """Everything one source file yields.
+
+    Args:
+        source_id: The source's id, put into the records that carry one.
+        path: The file's path as text, for the issues.
+    """
+
+    def __init__(self, source_id: str, path: str) -> None:
+        self.source_id = source_id
+        self.path = path
+        self.status = OK
+        self.rows: dict[str, list[Row]] = {}
+        self.kernels: dict[str, Kernel] = {}
+        self._shas: dict[str, str | None] = {}
+        self._run_ids: set[str] = set()
+        self.keys: set[str] = set()
+        """Ids that may stand only once in a chunk, beside those of the runs."""
+        self._dropped_issues = 0
+
+    def add(self, row: Row) -> None:
+        """Take one record. The same run twice in one file: the first stays, the second is an issue."""
+        if isinstance(row, Run):
+            if row.run_id in self._run_ids:
+                self.issue(
+                    "duplicate_run", "the file holds the same run twice; the first is kept", run_id=row.run_id
+                )
+                return
+            self._run_ids.add(row.run_id)
+        self.rows.setdefault(row.table, []).append(row)
+
+    def has_run(self, run_id: str) -> bool:
+        """Whether this file has yielded the run already."""
+        return run_id in self._run_ids
+
+    def kernel(self, text: object) -> str | None:
+        """Store a kernel's source once; its sha256, or None for no text, an empty or a cut one."""
+        if not isinstance(text, str):
+            return None
+        known = self._shas.get(text, "")
+        if known != "":
+            return known
+        sha: str | None = None
+        if text.strip() and not hashing.is_cut(text):
+            sha = hashing.source_sha256(text)
+            if sha not in self.kernels:
+                self.kernels[sha] = Kernel(
+                    kernel_sha256=sha,
+                    source_code=text,
+                    language=hashing.language(text),
+                    n_lines=text.count("\n") + (not text.endswith("\n")),
+                    n_chars=len(text),
+                )
+        self._shas[text] = sha
+        return sha
+
+    def issue(
+        self,
+        code: str,
+        message: str,
+        *,
+        severity: str = "warning",
+        location: str | None = None,
+        path: str | None = None,
+        run_id: str | None = None,
+    ) -> None:
+        """Record what could not be read, or was read with a repair (codes: docs/ingest-issues.md)."""
+        issues = self.rows.setdefault(Issue.table, [])
+        if len(issues) >= MAX_ISSUES:
+            self._dropped_issues += 1
+            return
+        issues.append(
+            Issue(
+                source_id=self.source_id,
+                path=path or self.path,
+                severity=severity,
+                code=code,
+                message=message,
+                location=location,
+                run_id=run_id,
+            )
+        )
+
+    def beside(self, path: object) -> Batch:
+        """A view on this batch for a companion: its issues name the companion, and it is never partial."""
+        view = _Companion(self.source_id, str(path))
+        view.rows = self.rows
+        return view
+
+    def partial(self, code: str, message: str, *, location: str | None = None) -> None:
+        """The file was cut short: an error, and what follows the cut is not known."""
+        self.status = PARTIAL
+        self.issue(code, message, severity="error", location=location)
+
+    def reject(self, code: str, message: str, *, location: str | None = None) -> None:
+        """The file cannot be read: nothing of it but the issues stays."""
+        issues = self.rows.get(Issue.table, [])
+        self.rows = {Issue.table: issues} if issues else {}
+        self.kernels = {}
+        self._run_ids = set()
+        self.keys = set()
+        self.status = REJECTED
+        self.issue(code, message, severity="error", location=location)
+
+    def finish(self) -> None:
+        """Close the file: say how many issues were left out, and put the kernels among the records."""
+        if self._dropped_issues:
+            self.rows[Issue.table].append(
+                Issue(
+                    source_id=self.source_id,
+                    path=self.path,
+                    severity="warning",
+                    code="more_issues",
+                    message=f"{self._dropped_issues} further issues of this file are not listed",
+                )
+            )
+        if self.kernels:
+            self.rows[Kernel.table] = list(self.kernels.values())
+
+    @property
+    def run_ids(self) -> set[str]:
+        """Ids of the runs it holds."""
+        return self._run_ids
+
+
+class _Companion(Batch):
+    """A batch's issues under the path of a companion."""
+
+    def partial(self, code: str, message: str, *, location: str | None = None) -> None:
+        self.issue(code, message, location=location)
+
+
+def _kind(annotation: Any) -> str:
+    """The declared type of a record's field as one word."""
+    if annotation == JSON:
+        return "json"
+    if get_origin(annotation) in {types.UnionType, Any} or isinstance(annotation, types.UnionType):
+        inner = [a for a in get_args(annotation) if a is not type(None)]
+        return _kind(inner[0]) if len(inner) == 1 else "json"
+    if get_origin(annotation) is list:
+        return "strings"
+    names: dict[Any, str] = {str: "str", int: "int", float: "float", bool: "bool", datetime: "time"}
+    return names.get(annotation, "json")
+
+
+@functools.cache
+def columns_of(table: str) -> tuple[tuple[str, str, str], ...]:
+    """The columns of a table as (attribute, column, kind), kinds: str int float bool time json strings."""
+    row = ROW_TYPES[table]
+    hints = get_type_hints(row)
+    return tuple((f.name, f.encode_name, _kind(hints[f.name])) for f in msgspec.structs.fields(row))
+
+
+@functools.cache
+def _arrow_types() -> dict[str, pa.DataType]:
+    import pyarrow as pa
+
+    return {
+        "str": pa.string(),
+        "json": pa.string(),
+        "int": pa.int64(),
+        "float": pa.float64(),
+        "bool": pa.bool_(),
+        "time": pa.timestamp("us", tz="UTC"),
+        "strings": pa.list_(pa.string()),
+    }
+
+
+def json_text(value: Any) -> str | None:
+    """A JSON column's text. Non-finite numbers become null, half surrogates U+FFFD."""
+    if value is None:
+        return None
+    try:
+        return _encode(value).decode("utf-8")
+    except (UnicodeEncodeError, msgspec.MsgspecError, TypeError, ValueError, RecursionError, OverflowError):
+        return _encode(_plain(value)).decode("utf-8")
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    if depth > 100:
+        return None
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {clean(str(k)): _plain(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v, depth + 1) for v in value]
+    return (
+        value if isinstance(value, (int, bool, type(None))) and abs(value or 0) < 2**63 else clean(str(value))
+    )
+
+
+def clean(text: str) -> str:
+    """A text that UTF-8 can hold: half surrogates become U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return text
+
+
+def _column(values: list[Any], kind: str) -> pa.Array:
+    import pyarrow as pa
+
+    arrow = _arrow_types()[kind]
+    if kind == "json":
+        values = [None if v is None else json_text(v) for v in values]
+    try:
+        return pa.array(values, arrow)
+    except UnicodeEncodeError:
+        return pa.array([clean(v) if isinstance(v, str) else v for v in values], arrow)
+    except OverflowError:  # a format that did not ask for integers of 64 bits
+        return pa.array([v if v is not None and abs(v) < 2**63 else None for v in values], arrow)
+
+
+def to_arrow(batches: Iterable[Batch]) -> dict[str, pa.Table]:
+    """The records of several files as one Arrow table a database table.
+
+    Raises:
+        Exception: a record holds a value of another type than its column; the caller finds the file.
+    """
+    import pyarrow as pa
+
+    batches = list(batches)
+    tables: dict[str, pa.Table] = {}
+    for table in ROW_TYPES:
+        rows = [r for b in batches for r in b.rows.get(table, ())]
+        if table == Kernel.table:
+            rows = list({r.kernel_sha256: r for r in rows}.values())  # type: ignore[attr-defined]
+        if rows:
+            tables[table] = pa.table(
+                {
+                    column: _column([getattr(r, attr) for r in rows], kind)
+                    for attr, column, kind in columns_of(table)
+                }
+            )
+    return tables

@@ -1,0 +1,61 @@
+"""POPCORNBENCH trajectories: runs/{sweep}/[{variant}/]{model}/level_{L}_problem_{P}_trajectory.json."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kbstats.ingest import decode, identity
+from kbstats.ingest.format import CONTENT, EXACT, NAME, NO, Format, Source
+from kbstats.ingest.formats.popcornbench_reader import NAME as FILE_NAME
+from kbstats.ingest.formats.popcornbench_reader import PROGRESS, SWEEP_CONFIG, Reader
+from kbstats.ingest.formats.popcornbench_records import Trajectory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from kbstats.ingest.batch import Batch
+
+
+class Popcornbench(Format):
+    """Trajectories of all generations, with the last kernel and the sweep's configuration beside them."""
+
+    name = identity.POPCORNBENCH
+    suffixes = frozenset({".json"})
+
+    def sniff(self, path: Path, head: bytes) -> int:
+        """By the file's name, also when the content is damaged; else by two keys of its head."""
+        marked = b'"problem_id"' in head and b'"run_name"' in head and b'"max_turns"' in head
+        if FILE_NAME.fullmatch(path.name):
+            return EXACT if marked else NAME
+        return CONTENT if marked else NO
+
+    def companions(self, path: Path) -> Iterable[Path]:
+        """The last submitted kernel, a search's progress, and the sweep's configuration up to three folders above."""
+        kernel = path.with_name(path.name.replace("_trajectory.json", "_kernel.py"))
+        if kernel != path:
+            progress = path.with_name(path.name.replace("_trajectory.json", PROGRESS))
+            yield from (p for p in (kernel, progress) if p.is_file())
+        for folder in list(path.parents)[1:4]:
+            config = folder / SWEEP_CONFIG
+            if config.is_file():
+                yield config
+                return
+
+    def read(self, source: Source, batch: Batch) -> None:
+        """One run a file. A file cut short yields none: its last submission, which decides, is missing."""
+        try:
+            record, unknown = decode.typed(source.read(), Trajectory, batch)
+        except decode.UnreadableError as e:
+            if e.code == "not_json":
+                batch.reject(e.code, e.message, location=e.location)
+            else:
+                batch.partial(e.code, e.message, location=e.location)
+            return
+        if record.turns is None and record.problem_id is None and record.outcome is None:
+            batch.reject("not_a_trajectory", "the document has none of the keys of a trajectory")
+            return
+        Reader(source, batch, record, unknown).read()
+
+
+FORMAT = Popcornbench()

@@ -1,0 +1,117 @@
+"""Results of re-running kernels: JSON lines whose `schema` is `kbstats.verification/1`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kbstats.ingest import jsonlines
+from kbstats.ingest.batch import Batch, columns_of
+from kbstats.ingest.format import EXACT, NO, Format, Source
+from kbstats.ingest.lenient import Report, to_bool, to_float, to_int, to_str
+from kbstats.ingest.rows import Verification, VerificationCheck, VerificationTiming
+from kbstats.ingest.times import utc
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA = "kbstats.verification/1"
+REQUIRED = ("verification_id", "kernel_sha256", "verdict")
+_SCALARS = {"str": to_str, "int": to_int, "float": to_float, "bool": to_bool}
+DEFAULTS = {"correctness": "unknown", "speed": "not_measured"}
+
+
+class VerificationFormat(Format):
+    """One result a line. A line that cannot be read is an issue; the others stay."""
+
+    name = "verification"
+    suffixes = frozenset({".jsonl", ".ndjson", ".json"})
+
+    def sniff(self, path: Path, head: bytes) -> int:  # noqa: ARG002  the name says nothing
+        """By the schema's name in the first line."""
+        return EXACT if b'"kbstats.verification/' in head.split(b"\n", 1)[0] else NO
+
+    def read(self, source: Source, batch: Batch) -> None:
+        """All results of the file."""
+        seen: set[str] = set()
+        for line, document in jsonlines.objects(source.read(), batch):
+            where = f"line {line}"
+            if document.get("schema") != SCHEMA:
+                batch.issue(
+                    "unknown_schema",
+                    f"schema {document.get('schema')!r} is not {SCHEMA!r}; left out",
+                    severity="error",
+                    location=where,
+                )
+            elif missing := [k for k in REQUIRED if not isinstance(document.get(k), str)]:
+                batch.issue(
+                    "bad_line", f"without {', '.join(missing)}; left out", severity="error", location=where
+                )
+            elif document["verification_id"] in seen:
+                batch.issue(
+                    "duplicate_verification",
+                    "stands in the file twice; the first is kept",
+                    location=document["verification_id"],
+                )
+            else:
+                seen.add(document["verification_id"])
+                _read(source.source_id, batch, document, where)
+
+
+FORMAT = VerificationFormat()
+
+
+def _read(source_id: str, batch: Batch, document: dict[str, Any], where: str) -> None:
+    def report(code: str, message: str, location: str) -> None:
+        batch.issue(code, message, location=f"{where} {location}")
+
+    known = {**document, "document": document, "source_id": source_id}
+    for key, value in DEFAULTS.items():
+        if not isinstance(known.get(key), str):
+            known[key] = value
+    values = _values(Verification.table, known, report, batch, where)
+    batch.keys.add(f"verification {values['verification_id']}")
+    batch.add(Verification(**values))
+    for i, check in enumerate(_objects(document.get("checks"))):
+        row = _values(
+            VerificationCheck.table, {**check, **_ids(values)}, report, batch, f"{where} /checks/{i}"
+        )
+        if row.get("gate"):
+            batch.add(VerificationCheck(**row))
+    for i, timing in enumerate(_objects(document.get("timings"))):
+        row = _values(
+            VerificationTiming.table,
+            {"pair": i, **timing, **_ids(values)},
+            report,
+            batch,
+            f"{where} /timings/{i}",
+        )
+        if row.get("baseline") and row.get("pair") is not None:
+            batch.add(VerificationTiming(**row))
+
+
+def _ids(values: dict[str, Any]) -> dict[str, Any]:
+    return {"verification_id": values["verification_id"], "source_id": values["source_id"]}
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
+
+
+def _values(
+    table: str, found: dict[str, Any], report: Report, batch: Batch, where: str
+) -> dict[str, Any]:
+    """The keys that the table declares, each as its column's type."""
+    out: dict[str, Any] = {}
+    for attr, column, kind in columns_of(table):
+        value, pointer = found.get(column), f"/{column}"
+        if value is None:
+            continue
+        if convert := _SCALARS.get(kind):
+            value = convert(value, report, pointer)
+        elif kind == "time":
+            value = utc(value, batch, f"{where} {pointer}")
+        elif kind == "strings":
+            value = [str(v) for v in value] if isinstance(value, list) else [str(value)]
+        if value is not None:
+            out[attr] = value
+    return out

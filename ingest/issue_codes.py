@@ -1,0 +1,59 @@
+"""What the codes of `ingest_issues` mean. docs/ingest-issues.md lists the same; a test compares them.
+
+A code is stable: scripts ask for it. A plug-in may bring codes of its own.
+"""
+
+from __future__ import annotations
+
+CODES: dict[str, str] = {
+    # the file as a whole
+    "truncated": "The file ends in the middle of a document: a full disk, or a harness that still writes it. "
+    "What stands in it whole is read where the format allows it; it is read again when it changes.",
+    "empty_file": "The file is empty, or holds nothing but blanks or zero bytes.",
+    "not_json": "The file is not JSON and was not cut short.",
+    "unreadable": "The file could not be opened or read.",
+    "unreadable_folder": "A folder could not be entered; what is in it is not known.",
+    "unknown_format": "A file named on the command line that no format claims. Name one with `--format`.",
+    "internal_error": "A format failed on this file. The file is left out, the others are not. Please report it.",
+    "more_issues": "The file has more issues than are listed.",
+    # read with a repair
+    "byte_order_mark": "The file starts with a byte order mark, which was skipped.",
+    "invalid_utf8": "Bytes that are not UTF-8 were read as U+FFFD.",
+    "non_finite": "A number is NaN, infinite or beyond the range of doubles; it is read as unknown.",
+    "surrogate": "A text holds half of a surrogate pair, which was read as U+FFFD.",
+    "too_deep": "Objects nested deeper than 200 levels were left out.",
+    "trailing_data": "Text after the end of the document was not read.",
+    "type_repaired": "A field holds another type than it should and was converted, such as 3.0 for 3.",
+    "type_dropped": "A field holds something that cannot be converted; it is left empty.",
+    "bad_time": "A time that is no time; it is left empty.",
+    "unreadable_companion": "A file read along with this one (a kernel, a configuration) cannot be read.",
+    # lines and rows
+    "bad_line": "A line cannot be read and is left out; the others stay.",
+    "bad_row": "A row has more or fewer cells than the table has columns.",
+    "bad_parquet": "The file is not readable as Parquet.",
+    "not_yaml": "The file is not readable as YAML.",
+    "bad_yaml": "The file is not readable as YAML throughout.",
+    "line_too_long": "A line is too long to be one event; it is left out.",
+    "not_json_lines": "Lines that hold no JSON object (a banner, a program's own output) are left out.",
+    "unmapped_table": "The table lacks columns that the mapping needs.",
+    "unknown_schema": "A line names a schema that this version does not know.",
+    "unknown_key": "A part of the document under a name that means nothing here; it is left out.",
+    # identity
+    "duplicate_run": "The file holds the same run twice; the first is kept.",
+    "duplicate_row": "The same row stands in the table twice and counts once.",
+    "repeated_run": "Another result of the same run and sample; it is read as a further sample.",
+    "duplicate_verification": "The same verification stands in another place too and counts once.",
+    "no_problem_id": "A result without the number of its problem.",
+    "no_run_id": "A result that does not say which run it is.",
+    "missing_problem": "A summary counts problems that the results lack.",
+    "missing_part": "A file that this one continues in is not there.",
+    # content of another kind than the name says
+    "not_a_trajectory": "The document has none of the keys of a trajectory.",
+    "not_results": "The document is not a results file.",
+    "not_an_annotation": "The document is no annotation, or does not say of which run.",
+    "not_an_eval_log": "The file is no evaluation log.",
+    "no_events": "No line of the transcript is an event of its format.",
+    "no_timings": "A timing file in which no entry was measured.",
+    "log_running": "The log has no header yet: its evaluation runs, or was killed.",
+}
+"""Meaning of each code, in a sentence or two."""

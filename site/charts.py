@@ -1,0 +1,257 @@
+"""Charts: Altair declarations, rendered to SVG at build time, themed by the page's own style sheet.
+
+Colours are `currentColor` and custom properties (`var(--accent)` …), so one SVG serves both themes. Ids
+come from a hash of the declaration: vl-convert numbers them per process, and two builds must be equal.
+No style attribute survives: the pages' Content-Security-Policy allows none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from kbstats.site.text import visible
+from markupsafe import Markup, escape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+INK, NOTE, HAIR = "currentColor", "var(--note)", "var(--hair)"
+CLAIMED, VERIFIED, REFUTED = "var(--claimed)", "var(--verified)", "var(--refuted)"
+
+_CONFIG: dict[str, Any] = {
+    "aria": False,  # the figure is described in words by its caption and its table
+    "background": "transparent",
+    "font": "system-ui, sans-serif",
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": NOTE,
+        "titleColor": NOTE,
+        "titleFontWeight": "normal",
+        "titleFontSize": 12,
+        "labelFontSize": 12,
+        "gridColor": HAIR,
+        "domainColor": HAIR,
+        "tickColor": HAIR,
+        "labelLimit": 260,
+    },
+    "header": {"labelColor": INK, "labelFontSize": 12, "titleColor": NOTE, "labelLimit": 220},
+    "legend": {
+        "labelColor": INK,
+        "titleColor": NOTE,
+        "titleFontWeight": "normal",
+        "labelFontSize": 12,
+        "symbolStrokeWidth": 0,
+    },
+    "text": {"color": INK},
+}
+
+_ID = re.compile(r'(?<=\bid=")[^"]+(?=")|(?<=url\(#)[^)"]+(?=\))|(?<=href="#)[^"]+(?=")')
+
+
+def _visible(x: Any) -> Any:
+    if isinstance(x, str):
+        return visible(x)
+    if isinstance(x, dict):
+        return {k: _visible(v) for k, v in x.items()}
+    return [_visible(v) for v in x] if isinstance(x, list) else x
+
+
+def svg(chart: Any, label: str) -> Markup:
+    """A chart as inline SVG.
+
+    Args:
+        chart: An Altair chart.
+        label: What it shows, in words.
+    """
+    import vl_convert
+
+    # A NUL in a name aborts the renderer, and the process with it: nothing hidden may reach it.
+    spec = _visible(chart.to_dict())
+    spec["config"] = _CONFIG
+    text = vl_convert.vegalite_to_svg(spec)
+    mark = hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:8]
+    names: dict[str, str] = {}
+    text = _ID.sub(lambda m: names.setdefault(m[0], f"c{mark}-{len(names)}"), text)
+    text = re.sub(r'\s(?:style|aria-[a-z]+|role)="[^"]*"', "", text)
+    text = re.sub(r"<\?xml[^>]*\?>|<!DOCTYPE[^>]*>", "", text)
+    text = text.replace("<svg ", f'<svg class="chart" role="img" aria-label="{escape(label)}" ', 1)
+    return Markup(text)  # noqa: S704  vl-convert escapes what stands in text nodes
+
+
+def log_bins(values: Sequence[float], per_decade: int = 4) -> Counter[float]:
+    """Counts by bin on a log10 axis; a bin's key is its lower edge in decades.
+
+    >>> log_bins([1.0, 1.1, 100.0])
+    Counter({0.0: 2, 2.0: 1})
+    """
+    return Counter(math.floor(math.log10(v) * per_decade + 1e-9) / per_decade for v in values if v > 0)
+
+
+def speedups(rows: Sequence[tuple[str, float, bool]], label: str, per_decade: int = 4) -> Markup:
+    """Distribution of claimed speedups on a log axis, one band a model.
+
+    Args:
+        rows: (model, speedup, still counted after the audit), correct runs only.
+        label: What it shows, in words.
+        per_decade: Bins a factor of ten.
+    """
+    import altair as alt
+
+    data: list[dict[str, Any]] = []
+    models = list(dict.fromkeys(r[0] for r in rows))
+    for model in models:
+        base: Counter[float] = Counter()
+        for kept, name in ((True, "counted"), (False, "withdrawn")):
+            for edge, n in sorted(log_bins([s for m, s, k in rows if m == model and k is kept], per_decade).items()):
+                below = base[edge]
+                base[edge] += n
+                data.append(
+                    {
+                        "model": model,
+                        "lo": edge,
+                        "hi": edge + 1 / per_decade,
+                        "from": below,
+                        "to": below + n,
+                        "status": name,
+                    }
+                )
+    lo = min(-1, math.floor(min(d["lo"] for d in data)))
+    hi = max(1, math.ceil(max(d["hi"] for d in data)))
+    scale = alt.Scale(domain=[lo, hi], nice=False)
+    axis = alt.Axis(
+        values=list(range(lo, hi + 1)),
+        labelExpr="format(pow(10, datum.value), datum.value >= 3 ? ',.0f' : '~g') + '×'",
+        title="claimed speedup (log scale)",
+        grid=True,
+    )
+    rects = alt.Chart(alt.InlineData(values=data)).mark_rect(stroke="var(--ground)", strokeWidth=0.5)
+    chart = rects.encode(
+        x=alt.X("lo:Q", scale=scale, axis=axis),
+        x2="hi:Q",
+        y=alt.Y("from:Q", axis=None),
+        y2="to:Q",
+        color=alt.Color(
+            "status:N",
+            scale=alt.Scale(domain=["counted", "withdrawn"], range=[INK, CLAIMED]),
+            legend=None,  # the caption says it: a legend's text is measured with another font than the reader's
+        ),
+    ).properties(width=560, height=44)
+    return svg(
+        chart.facet(
+            row=alt.Row(
+                "model:N",
+                sort=models,
+                title=None,
+                header=alt.Header(labelOrient="top", labelAnchor="start", labelPadding=2),
+            ),
+            spacing=10,
+        ),
+        label,
+    )
+
+
+def _names(names: Sequence[str]) -> Any:
+    """An axis of names with room for the widest reader's font: the renderer measures with its own."""
+    import altair as alt
+
+    room = min(280, 7.4 * max(map(len, names), default=0))
+    return alt.Axis(ticks=False, domain=False, labelColor=INK, minExtent=room, labelLimit=280)
+
+
+def bars(rows: Sequence[tuple[str, str, int]], label: str, title: str) -> Markup:
+    """Horizontal bars, longest first within the order given: (name, group, n)."""
+    import altair as alt
+
+    data = [{"name": n, "group": g, "n": k} for n, g, k in rows]
+    groups = list(dict.fromkeys(g for _, g, _ in rows))
+    tones = [INK, "var(--tone-2)", "var(--tone-3)", "var(--tone-4)", "var(--tone-5)", CLAIMED]
+    base = alt.Chart(alt.InlineData(values=data)).encode(
+        y=alt.Y("name:N", sort=None, title=None, axis=_names([r[0] for r in rows])),
+        x=alt.X("n:Q", title=title, axis=alt.Axis(tickMinStep=1, format="d", tickCount=6)),
+    )
+    bar = base.mark_bar(height=11).encode(
+        color=alt.Color(
+            "group:N",
+            scale=alt.Scale(domain=groups, range=tones[: len(groups)]),
+            legend=alt.Legend(orient="top", title=None, columnPadding=30),
+        )
+    )
+    text = base.mark_text(align="left", dx=4, color=INK, fontSize=12).encode(text="n:Q")
+    return svg((bar + text).properties(width=480, height=alt.Step(18)), label)
+
+
+def pairs(rows: Sequence[dict[str, Any]], label: str) -> Markup:
+    """Speedup of each timed pair in time order, one band a baseline: `baseline, pair, ratio, kept`."""
+    import altair as alt
+
+    base = alt.Chart(alt.InlineData(values=list(rows)))
+    dots = base.mark_point(filled=True, size=26, opacity=1).encode(
+        x=alt.X("pair:Q", title="pair, in order of time", axis=alt.Axis(tickMinStep=1, format="d", grid=False)),
+        y=alt.Y("ratio:Q", title="reference / candidate", scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=4)),
+        color=alt.Color(
+            "status:N",
+            scale=alt.Scale(domain=["kept", "dropped"], range=[INK, CLAIMED]),
+            legend=alt.Legend(orient="top", title=None, columnPadding=30),
+        ),
+    )
+    return svg(
+        dots.properties(width=560, height=90)
+        .facet(row=alt.Row("baseline:N", title=None, header=alt.Header(labelAngle=0, labelAlign="left")), spacing=14)
+        .resolve_scale(y="independent"),
+        label,
+    )
+
+
+def clocks(rows: Sequence[dict[str, Any]], label: str) -> Markup:
+    """The GPU's clock during the pairs: `pair, clock_mhz`."""
+    import altair as alt
+
+    line = (
+        alt.Chart(alt.InlineData(values=list(rows)))
+        .mark_line(color=NOTE, strokeWidth=1, point={"size": 12, "color": NOTE})
+        .encode(
+            x=alt.X("pair:Q", title="pair, in order of time", axis=alt.Axis(tickMinStep=1, format="d", grid=False)),
+            y=alt.Y("clock_mhz:Q", title="SM clock, MHz", scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=3)),
+            detail="baseline:N",
+        )
+    )
+    return svg(line.properties(width=560, height=60), label)
+
+
+def dumbbells(rows: Sequence[dict[str, Any]], label: str) -> Markup:
+    """Claim and measurement of each kernel on a log axis: `name, claimed, measured, lo, hi, status`."""
+    import altair as alt
+
+    base = alt.Chart(alt.InlineData(values=list(rows)))
+    y = alt.Y("name:N", sort=None, title=None, axis=_names([r["name"] for r in rows]))
+    scale = alt.Scale(type="log", nice=True)
+    x_title = "speedup (log scale)"
+    rule = base.mark_rule(color=HAIR).encode(y=y, x=alt.X("claimed:Q", scale=scale, title=x_title), x2="measured:Q")
+    span = base.mark_rule(strokeWidth=4).encode(
+        y=y,
+        x=alt.X("lo:Q", scale=scale, title=x_title),
+        x2="hi:Q",
+        color=alt.Color(
+            "status:N",
+            scale=alt.Scale(domain=["confirmed", "refuted", "other"], range=[VERIFIED, REFUTED, INK]),
+            legend=None,
+        ),
+    )
+    claim = base.mark_point(shape="circle", filled=False, color=CLAIMED, size=60, strokeWidth=2).encode(
+        y=y, x=alt.X("claimed:Q", scale=scale, title=x_title)
+    )
+    dot = base.mark_point(filled=True, size=44, opacity=1).encode(
+        y=y,
+        x=alt.X("measured:Q", scale=scale, title=x_title),
+        color=alt.Color(
+            "status:N",
+            scale=alt.Scale(domain=["confirmed", "refuted", "other"], range=[VERIFIED, REFUTED, INK]),
+            legend=None,
+        ),
+    )
+    return svg((rule + span + claim + dot).properties(width=520, height=alt.Step(24)), label)

@@ -1,0 +1,372 @@
+"""What every page kind works with: the small tables in memory, addresses of pages, text that may be shown."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+from kbstats.analytics.warehouse import version
+from kbstats.site import fmt, read, words
+from kbstats.site.doubts import Doubts
+from kbstats.site.highlight import Highlighter
+from kbstats.site.read import Row, grouped
+from kbstats.site.redact import Redactor, own_names
+from kbstats.site.slugs import Slugs
+from kbstats.site.text import fold, one_line, visible
+from markupsafe import Markup
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import duckdb
+
+TRUST_LEVELS = ("claimed", "audited", "verified")
+
+
+class _Compiled(jinja2.BytecodeCache):
+    """Compiled templates of this process: each is compiled once, however many sites it builds."""
+
+    def __init__(self) -> None:
+        self._code: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
+        """Fill a bucket from memory."""
+        if bucket.key in self._code:
+            bucket.bytecode_from_string(self._code[bucket.key])
+
+    def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
+        """Keep a bucket in memory."""
+        self._code[bucket.key] = bucket.bytecode_to_string()
+
+
+_COMPILED = _Compiled()
+
+
+class Site:
+    """One build's view of the database.
+
+    Attributes:
+        runs: Every run with its derived outcome and the audit's result, in page order.
+        findings: Findings by run.
+    """
+
+    ATTACH = 120_000
+    """Characters of one text beyond which it stands in a file of its own."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, *, title: str, redact: bool) -> None:
+        self.con = con
+        self.title = title
+        roots = [r["root"] for r in read.fetch(con, read.ROOTS)]
+        self.redact = Redactor(enabled=redact, folders=roots, names=own_names())
+        self.highlight = Highlighter()
+        self._attached: dict[str, str] = {}
+        self.hidden: dict[str, int] = {}  # what earlier units hid; the report page is last
+        self._load()
+        self._doubts = Doubts(con)
+        self.env = self._environment()
+
+    # ------------------------------------------------------------------ data
+    def _load(self) -> None:
+        con = self.con
+        self.runs = read.fetch(con, read.RUNS)
+        self.by_id = {r["run_id"]: r for r in self.runs}
+        self.all_findings = read.fetch(con, read.FINDINGS)
+        self.findings = grouped([f for f in self.all_findings if f["run_id"]], "run_id")
+        trust: dict[str, dict[str, Row]] = {}
+        for t in read.fetch(con, read.TRUST):  # of several GPU models the one that counts comes first
+            trust.setdefault(t["run_id"], {}).setdefault(t["trust"], t)
+        self.classes = {c["class"]: c for c in read.fetch(con, read.CLASSES)}
+        self.tool_failures = read.fetch(con, read.FAILURES)
+        self.verifications = read.fetch(con, read.VERIFICATIONS)
+        self.annotations = read.fetch(con, read.ANNOTATIONS)
+        self.problems = read.fetch(con, read.PROBLEMS)
+        self.totals = read.fetch(con, read.TOTALS)[0]
+        self.links = read.fetch(con, read.LINKS)
+        by_kernel = grouped(self.verifications, "kernel_sha256")
+        self.slugs = {k: Slugs() for k in ("levels", "models", "problems", "runs", "verifications", "kernels")}
+        for r in self.runs:
+            r["findings"] = self.findings.get(r["run_id"], [])
+            r["blocks"] = [b for b in ("correctness", "speed", "identity") if r[f"blocks_{b}"]]
+            r["verifications"] = [v for v in by_kernel.get(r["submitted_kernel_sha256"], []) if _same_problem(v, r)]
+            r["trust"] = trust.get(r["run_id"], {})
+            r["counts"] = _counts(r)
+            r["standing"] = _standing(r)
+            serious = [f for f in r["findings"] if f["severity"] != "info"]
+            r["findings_shown"] = list(
+                {f["code"]: f for f in sorted(serious, key=lambda f: f["blocks"] not in words.GATES)}.values()
+            )[:3]
+            r["level_key"] = f"{r['suite']}\0{r['level']}"
+            r["problem_key"] = "\0".join(str(r[c]) for c in ("suite", "level", "variant", "problem_name"))
+            r["model_key"] = r["model"] or r["model_raw"] or "(unknown)"
+            r["short"] = f"L{r['level']} P{r['problem_id']}" if r["problem_id"] is not None else f"L{r['level']}"
+        self._name_pages()
+
+    def _name_pages(self) -> None:
+        """Addresses. The readable part is redacted like any text; the hash keeps names apart."""
+        say = lambda s: self.redact(visible(str(s)))  # noqa: E731
+        for r in self.runs:
+            self.slugs["levels"].add(r["level_key"], say(f"{r['suite']}-level-{r['level']}"))
+            self.slugs["models"].add(r["model_key"], say(r["model_key"]), hashed=say(r["model_key"]) != r["model_key"])
+            self.slugs["problems"].add(r["problem_key"], say(f"l{r['level']}-{r['problem_name'] or r['problem_id']}"))
+            self.slugs["runs"].add(r["run_id"], say(f"l{r['level']}-p{r['problem_id']}-{r['model_key']}"))
+        for v in self.verifications:
+            self.slugs["verifications"].add(v["verification_id"], say(f"{v['problem_name']}-{v['verdict']}"))
+        self.redact.take()
+
+    @functools.cached_property
+    def boards(self) -> dict[str, list[Row]]:
+        """Model boards by level of trust, as `analytics.leaderboards` ranks them."""
+        return self._boards[0]
+
+    @functools.cached_property
+    def board_notes(self) -> list[str]:
+        """What a reader must know before reading the boards."""
+        return self._boards[1]
+
+    @functools.cached_property
+    def _boards(self) -> tuple[dict[str, list[Row]], list[str]]:
+        from kbstats.site.boards import model_boards
+
+        return model_boards(self.con)
+
+    @functools.cached_property
+    def state(self) -> str:
+        """A hash over all small tables: pages that count over many runs depend on it."""
+        tables = (
+            self.runs,
+            self.all_findings,
+            self.tool_failures,
+            self.verifications,
+            self.annotations,
+            self.problems,
+            self.links,
+            self.totals,
+            sorted(self.classes.items()),
+        )
+        h = hashlib.sha256(self.digest.encode())
+        for rows in tables:
+            h.update(repr(rows).encode("utf-8", "surrogatepass"))
+        return h.hexdigest()[:16]
+
+    @functools.cached_property
+    def newest(self) -> datetime | None:
+        """The latest time that any run names."""
+        return max((d for r in self.runs for d in (r["finished_at"], r["started_at"]) if d is not None), default=None)
+
+    def groups(self, key: str) -> dict[str, list[Row]]:
+        """Runs by one of their keys, in page order."""
+        return grouped(self.runs, key)
+
+    @functools.cached_property
+    def _failures_by_run(self) -> dict[str, list[Row]]:
+        return grouped(self.tool_failures, "run_id")
+
+    def failures_of(self, run_id: str) -> list[Row]:
+        """Failing tool results of a run, classified."""
+        return self._failures_by_run.get(run_id, [])
+
+    @functools.cached_property
+    def _references(self) -> dict[str, list[Row]]:
+        out: dict[str, list[Row]] = {}
+        for p in self.problems:
+            if p["source_code"]:
+                variant = None if p["variant"] in ("original", "default") else p["variant"]
+                out.setdefault(
+                    "\0".join(str(x) for x in (p["suite"], p["level"], variant, p["problem_name"])), []
+                ).append(p)
+        return out
+
+    def reference_of(self, run: Row) -> Row | None:
+        """The problem's source: the one whose hash the run names, else the first known."""
+        variant = None if run["variant"] in ("original", "default") else run["variant"]
+        found = self._references.get(
+            "\0".join(str(x) for x in (run["suite"], run["level"], variant, run["problem_name"])), []
+        )
+        return next((p for p in found if p["source_sha256"] == run["reference_sha256"]), found[0] if found else None)
+
+    def said_of(self, run: Row) -> list[Row]:
+        """Annotations on a run or on the kernel it submitted."""
+        sha = run["submitted_kernel_sha256"]
+        return [a for a in self.annotations if a["run_id"] == run["run_id"] or (sha and a["kernel_sha256"] == sha)]
+
+    def links_of(self, run_id: str) -> list[dict[str, str]]:
+        """The same run in another format: where, and what agreed."""
+        out = []
+        for link in self.links:
+            for own, other, how in (
+                ("run_id", "linked_run_id", "that one does not rank"),
+                ("linked_run_id", "run_id", "that one ranks"),
+            ):
+                if link[own] == run_id and link[other] in self.by_id:
+                    out.append({"other": link[other], "how": how, "matched_on": link["matched_on"]})
+        return out
+
+    def addresses_of(self, run: Row) -> list[str]:
+        """Every address that a run's page may link to besides other runs: they are part of its key."""
+        out = [
+            self.path("models", run["model_key"]),
+            self.path("problems", run["problem_key"]),
+            self.path("levels", run["level_key"]),
+        ]
+        return out + [self.path("verifications", v["verification_id"]) for v in run["verifications"]]
+
+    def doubts(self, finding: Row, name: str) -> bool:
+        """Whether a finding speaks of a number."""
+        return self._doubts(finding, name)
+
+    def macro(self, template: str, name: str) -> Any:
+        """A macro of a template, callable from Python; it returns markup."""
+        return getattr(self.env.get_template(template).make_module({"root": "../", "here": ""}), name)
+
+    @functools.cached_property
+    def sends(self) -> dict[str, list[Row]]:
+        """Tool calls that carried a kernel, by kernel."""
+        return grouped(read.fetch(self.con, read.SENDS), "kernel_sha256")
+
+    @functools.cached_property
+    def kernel_heads(self) -> dict[str, Row]:
+        """Kernels without their source."""
+        return {k["kernel_sha256"]: k for k in read.fetch(self.con, read.KERNEL_HEADS)}
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A hash of everything besides the rows that a page depends on: code, templates, options."""
+        import duckdb
+
+        h = hashlib.sha256(f"{version()}\0{duckdb.__version__}\0{self.title}\0{self.redact.enabled}".encode())
+        h.update(repr(self.redact.own_words).encode())
+        stack = [files("kbstats.site")]
+        while stack:
+            for f in sorted(stack.pop().iterdir(), key=lambda f: f.name):
+                if f.is_dir() and f.name != "__pycache__":
+                    stack.append(f)
+                elif f.name.endswith((".py", ".html", ".css", ".js")):
+                    h.update(f.name.encode() + f.read_bytes())
+        return h.hexdigest()[:16]
+
+    # ------------------------------------------------------------------ addresses
+    def path(self, kind: str, key: str) -> str:
+        """A page's file, from the site's root."""
+        return f"{kind}/{self.slugs[kind][key]}.html"
+
+    def kernel_path(self, sha: str | None) -> str | None:
+        """The page of a kernel whose source is known."""
+        return f"kernels/{sha[:20]}.html" if sha and sha in self.kernel_heads else None
+
+    # ------------------------------------------------------------------ text
+    def text(self, value: str) -> str:
+        """Foreign text as it may stand on a page, before escaping."""
+        return self.redact(visible(value))
+
+    def label(self, text: str) -> str:
+        """A name for a chart: one line of shown text."""
+        return one_line(self.text(text), 40)
+
+    def attach(self, text: str) -> str:
+        """Keep a text too long for any page in a file of its own; returns its path."""
+        clean = self.text(text)
+        path = f"texts/{hashlib.sha256(clean.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}.txt"
+        self._attached[path] = clean
+        return path
+
+    def take_attached(self) -> dict[str, str]:
+        """Files that the pages rendered since the last call refer to."""
+        taken, self._attached = self._attached, {}
+        return taken
+
+    def source_name(self, path: str | None, root: str | None) -> str:
+        """A source's path below the folder it was found in: never where that folder stands."""
+        if not path:
+            return fmt.UNKNOWN
+        below = path[len(root) :].lstrip("/\\") if root and path.startswith(root) else ""
+        return self.text(below or path.replace("\\", "/").rpartition("/")[2])
+
+    def _finalize(self, value: Any) -> Any:
+        """Applied to every expression of every template: no text reaches a page around it."""
+        if isinstance(value, Markup):
+            return value
+        if isinstance(value, str):
+            return self.text(value)
+        if value is None:
+            return fmt.UNKNOWN
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return value
+
+    def _environment(self) -> jinja2.Environment:
+        env = jinja2.Environment(
+            loader=jinja2.PackageLoader("kbstats.site", "templates"),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            finalize=self._finalize,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            bytecode_cache=_COMPILED,
+        )
+        env.filters.update(
+            sig=fmt.sig,
+            times=fmt.times,
+            pct=fmt.pct,
+            count=fmt.count,
+            micros=fmt.micros,
+            seconds=fmt.seconds,
+            size=fmt.size,
+            usd=fmt.usd,
+            day=fmt.day,
+            moment=fmt.moment,
+            unit=fmt.unit,
+            tokens=fmt.tokens,
+            fold=lambda s, **k: fold(self.text(s), **k),
+            one_line=lambda s, n=160: one_line(visible(s or ""), n),
+            say=words.say,
+        )
+        env.globals.update(
+            site=self,
+            path=self.path,
+            kernel_path=self.kernel_path,
+            metric=fmt.metric,
+            plural=fmt.plural,
+            highlight=self.highlighted,
+            nav=(),
+            version=version(),
+            words=words,
+        )
+        return env
+
+    def highlighted(self, source: str, language: str | None = None) -> Markup:
+        """A source in colour, made fit to be shown first."""
+        return self.highlight(self.text(source), language)
+
+    def page(self, template: str, path: str, **context: Any) -> str:
+        """Render one page; `root` leads from it to the site's top."""
+        root = "../" * path.count("/")
+        return self.env.get_template(template).render(root=root, here=path, **context)
+
+
+def _counts(r: Row) -> dict[str, bool]:
+    """Whether a run counts as correct at each level, and as timed after the audit (`run_trust`)."""
+    counts = {t: bool(r["attempted"] and r["trust"].get(t, {}).get("counts_correct")) for t in TRUST_LEVELS}
+    return counts | {"audited_fast": counts["audited"] and r["trust"]["audited"]["speedup"] is not None}
+
+
+def _standing(r: Row) -> str:
+    """One word for where a run stands, for filters."""
+    if r["richer_run_id"]:
+        return "linked"
+    if r["refuted"]:
+        return "refuted"
+    if r["counts"]["verified"]:
+        return "verified"
+    if r["counts"]["claimed"]:
+        kept = r["counts"]["audited_fast"] or (r["counts"]["audited"] and r["speedup"] is None)
+        return "counted" if kept else "withdrawn"
+    return "failed"
+
+
+def _same_problem(v: Row, r: Row) -> bool:
+    """A result speaks for a run of the same problem; whether it ranks is `run_trust`'s to say."""
+    return all(v[c] is None or v[c] == r[c] for c in ("suite", "level", "problem_name"))

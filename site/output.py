@@ -1,0 +1,142 @@
+"""The output folder: writes what changed, removes what it wrote before, touches nothing else.
+
+`kbstats-site.json` in the folder is the manifest: each unit of the last build with its key (what it
+depends on), its files with their hashes, and what was hidden in them. A file is rewritten only if its
+content differs, so times of unchanged files stay and a sync uploads what changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kbstats.ingest.errors import KbstatsError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MANIFEST = "kbstats-site.json"
+FORMAT = 1
+_PATH = re.compile(r"(?:[a-z0-9][a-z0-9-]*/){0,2}[a-z0-9][a-z0-9-]*\.(?:html|css|js|txt)")
+
+
+@dataclass
+class Entry:
+    """What the manifest keeps of a unit."""
+
+    key: str | None
+    files: dict[str, str]
+    hidden: dict[str, int] = field(default_factory=dict)
+
+
+class Folder:
+    """A folder that holds one built site.
+
+    Raises:
+        UsageError: the folder holds something that is not a site of ours, and `force` is off.
+    """
+
+    def __init__(self, root: Path, *, force: bool = False) -> None:
+        self.root = root
+        self.written = self.unchanged = self.removed = 0
+        self.old = self._read_manifest(force=force)
+        self.new: dict[str, Entry] = {}
+
+    def _read_manifest(self, *, force: bool) -> dict[str, Entry]:
+        if self.root.exists() and not self.root.is_dir():
+            raise UsageError("the output is a file, not a folder", location=self.root, hint="name a folder with -o")
+        path = self.root / MANIFEST
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+            units = {k: Entry(v["key"], dict(v["files"]), dict(v["hidden"])) for k, v in raw["units"].items()}
+            if raw.get("format") == FORMAT:
+                return units
+        except FileNotFoundError:
+            pass
+        except (ValueError, KeyError, TypeError, AttributeError):
+            if not force:
+                hint = "use --force to write into it all the same; files of others are left alone"
+                raise UsageError("the folder's site manifest is damaged", location=path, hint=hint) from None
+        if self.root.is_dir() and any(self.root.iterdir()) and not path.exists() and not force:
+            hint = "name an empty folder, or use --force: files of others are left alone"
+            raise UsageError("the output folder holds files that are not a kbstats site", location=self.root, hint=hint)
+        return {}
+
+    def _target(self, path: str) -> Path:
+        """Where a file goes; never outside the folder, through a link either."""
+        if not _PATH.fullmatch(path):
+            raise KbstatsError("a page has an unsafe file name, which is a bug", location=path)
+        target = self.root / path
+        if not target.parent.resolve().is_relative_to(self.root.resolve()):
+            hint = "remove the link from the output folder"
+            raise KbstatsError("a link in the output folder leads outside of it", location=target.parent, hint=hint)
+        return target
+
+    def fresh(self, unit: str, key: str | None) -> bool:
+        """The unit's files of the last build still hold: same key, all there, none touched since."""
+        old = self.old.get(unit)
+        if key is None or old is None or old.key != key:
+            return False
+        return all(_PATH.fullmatch(p) and _hash_of(self.root / p) == h for p, h in old.files.items())
+
+    def keep(self, unit: str) -> None:
+        """Carry a fresh unit over."""
+        self.new[unit] = self.old[unit]
+        self.unchanged += len(self.old[unit].files)
+
+    def write(self, unit: str, key: str | None, files: dict[str, str], hidden: dict[str, int]) -> None:
+        """Write a unit's files where they differ from what is there."""
+        hashes: dict[str, str] = {}
+        for path, text in files.items():
+            data = text.encode("utf-8")
+            hashes[path] = hashlib.sha256(data).hexdigest()[:32]
+            self._put(path, data, hashes[path])
+        self.new[unit] = Entry(key, hashes, hidden)
+
+    def _put(self, path: str, data: bytes, digest: str) -> None:
+        target = self._target(path)
+        if not target.is_symlink() and _hash_of(target) == digest:
+            self.unchanged += 1
+            return
+        self._replace(target, data)
+        self.written += 1
+
+    @staticmethod
+    def _replace(target: Path, data: bytes) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_name(target.name + ".part")
+        part.unlink(missing_ok=True)
+        part.write_bytes(data)
+        part.replace(target)  # a reader never sees half a page, and a link is replaced, not followed
+
+    def close(self, about: dict[str, Any]) -> None:
+        """Remove files of the last build that this one has not, then write the manifest."""
+        now = {p for e in self.new.values() for p in e.files}
+        for path in sorted({p for e in self.old.values() for p in e.files} - now):
+            if _PATH.fullmatch(path) and (target := self._target(path)).is_file():
+                target.unlink()
+                self.removed += 1
+                if target.parent != self.root and not any(target.parent.iterdir()):
+                    target.parent.rmdir()
+        units = {k: {"key": e.key, "files": e.files, "hidden": e.hidden} for k, e in sorted(self.new.items())}
+        # Escaped like anything else that a browser may be pointed at.
+        text = json.dumps({"format": FORMAT, **about, "units": units}, indent=0, sort_keys=True, ensure_ascii=True)
+        text = text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
+        manifest = self.root / MANIFEST
+        if not manifest.is_file() or manifest.read_text(encoding="utf-8") != text + "\n":
+            self._replace(manifest, (text + "\n").encode())
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files of this build."""
+        return sum((self.root / p).stat().st_size for e in self.new.values() for p in e.files)
+
+
+def _hash_of(path: Path) -> str | None:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
+    except OSError:
+        return None

@@ -1,0 +1,277 @@
+"""A run as its page tells it: the state of each turn, the error that mattered, each submission as a diff."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from kbstats.site import metrics
+from kbstats.site.text import one_line, visible
+
+Row = dict[str, Any]
+
+_DIFF_LINES = 3_000
+"""Lines beyond which two kernels are not compared: the comparison is quadratic at worst."""
+
+
+@dataclass
+class Kernel:
+    """A kernel as one call sent it."""
+
+    sha: str
+    source: str | None
+    language: str | None
+    n_lines: int
+    same_as: int | None = None
+    diff: list[tuple[str, str]] = field(default_factory=list)
+    against: int | None = None
+    added: int = 0
+    removed: int = 0
+
+
+@dataclass
+class Call:
+    """A tool call with what came back."""
+
+    row: Row
+    args: str
+    kernel: Kernel | None
+    failure: Row | None
+    errors: list[Row]
+    timeouts: list[Row]
+    metrics: list[metrics.Group]
+
+    @property
+    def key_errors(self) -> list[Row]:
+        """The diagnostics that mattered: fatal ones and errors, each once; without one, the first of any kind."""
+        seen: dict[tuple[Any, ...], Row] = {}
+        for e in self.errors:
+            if "error" in (e["severity"] or ""):
+                seen.setdefault((e["file"], e["line"], e["message"]), e)
+        # ninja only says that something failed: it matters where nothing else speaks.
+        said = [e for e in seen.values() if e["toolchain"] != "ninja"] or list(seen.values())
+        return said[:3] or self.errors[:1]
+
+    @property
+    def state(self) -> str:
+        """The call's contribution to the state of its turn (`words.STATES`)."""
+        return state_of(self.row, self.failure)
+
+
+@dataclass
+class TurnView:
+    """A turn."""
+
+    row: Row
+    messages: list[Row]
+    calls: list[Call]
+    timeouts: list[Row]
+    state: str = "none"
+    part: str | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took: the model's and the tools' time, else the wall clock, which may hold waiting."""
+        if self.row["llm_s"] is not None and self.row["tools_s"] is not None:
+            return float(self.row["llm_s"] + self.row["tools_s"])
+        return self.row["wall_s"] if self.row["wall_s"] is not None else self.row["llm_s"]
+
+    @property
+    def number(self) -> int:
+        """Its number, from 0, as the source has it."""
+        return int(self.row["turn"])
+
+
+@dataclass
+class RunView:
+    """Everything a run's page shows."""
+
+    run: Row
+    prompts: list[Row]
+    turns: list[TurnView]
+    final_metrics: list[metrics.Group]
+    final_errors: list[Row]
+    final_timeouts: list[Row]
+    kernel: Row | None
+    reference: Row | None
+    copies: list[Row]
+    extra: list[tuple[str, str]]
+
+
+# Failure classes begin with a kind; the others say that the kernel ran and was wrong.
+_KINDS = {"timeout": "late", "infra": "infra", "llm": "none", "compile": "broken", "link": "broken", "static": "broken"}
+
+
+def state_of(call: Row, failure: Row | None) -> str:
+    """How the result of a tool call is set: right, wrong, broken, late, infra or none."""
+    if call["outcome"] == "timeout":
+        return "late"
+    if failure is not None:
+        return _KINDS.get((failure["failure_class"] or "").partition(".")[0], "wrong")
+    if call["ok"] is None or not call["kernel_sha256"]:
+        return "none"
+    return "right" if call["ok"] else "wrong"
+
+
+# States of a turn as `run_states` has them, and this page's names for them.
+_TURN_STATES = {"compiles": "built", "not_compiling": "broken", "not_judged": "late"}
+
+
+def _turn_state(turn: TurnView, state: str | None) -> str:
+    if state is None:
+        return "late" if turn.timeouts else "none"
+    return _TURN_STATES.get(state, state)
+
+
+def args_line(text: str | None) -> str:
+    """Arguments of a call (the kernel is not among them) on one line where they are short."""
+    if not text:
+        return ""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return "" if value in ({}, [], None) else json.dumps(value, ensure_ascii=False)
+
+
+def diff(old: str, new: str) -> list[tuple[str, str]]:
+    """Changed lines with two of context, as (sign, line); `@` starts a hunk."""
+    a, b = old.splitlines(), new.splitlines()
+    if len(a) + len(b) > _DIFF_LINES:
+        return []
+    lines = list(difflib.unified_diff(a, b, lineterm="", n=2))[2:]
+    return [("@", line) if line.startswith("@@") else (line[:1], line[1:]) for line in lines]
+
+
+def _kernel(sha: str, sources: dict[str, Row], seen: dict[str, int], last: tuple[Kernel, int] | None) -> Kernel:
+    row = sources.get(sha)
+    k = Kernel(sha, row["source_code"] if row else None, row["language"] if row else None, row["n_lines"] if row else 0)
+    if sha in seen:
+        k.same_as = seen[sha]
+    elif last is not None and last[0].source is not None and k.source is not None:
+        k.diff, k.against = diff(last[0].source, k.source), last[1]
+        k.added = sum(s == "+" for s, _ in k.diff)
+        k.removed = sum(s == "-" for s, _ in k.diff)
+    return k
+
+
+def view(
+    run: Row, detail: dict[str, list[Row]], failures: list[Row], kernels: dict[str, Row], reference: Row | None
+) -> RunView:
+    """Put a run together from its rows.
+
+    Args:
+        run: The run, as `Site.runs` holds it.
+        detail: Its rows in the detail tables (`read.details`).
+        failures: Its rows of `tool_failures`.
+        kernels: Kernels with source, by hash: at least those the run sent.
+        reference: The problem's row with its source, where known.
+    """
+
+    def at(rows: list[Row], turn: int, seq: int | None = None) -> list[Row]:
+        return [r for r in rows if r["turn"] == turn and (seq is None or r["seq"] == seq)]
+
+    failed = {(f["turn"], f["seq"]): f for f in failures}
+    numbers = sorted({t["turn"] for t in detail["turns"]} | {c["turn"] for c in detail["calls"]})
+    known = {t["turn"]: t for t in detail["turns"]}
+    empty = dict.fromkeys(
+        (
+            "llm_s",
+            "tools_s",
+            "wall_s",
+            "input_tokens",
+            "output_tokens",
+            "total_tokens",
+            "is_final",
+            "provider_truncated",
+            "feedback",
+        )
+    )
+    turns: list[TurnView] = []
+    seen: dict[str, int] = {}
+    last: tuple[Kernel, int] | None = None
+    for n in numbers:
+        calls = []
+        for c in at(detail["calls"], n):
+            k = _kernel(c["kernel_sha256"], kernels, seen, last) if c["kernel_sha256"] else None
+            if k is not None:
+                seen.setdefault(k.sha, n)
+                last = k, n
+            calls.append(
+                Call(
+                    c,
+                    args_line(c["args"]),
+                    k,
+                    failed.get((n, c["seq"])),
+                    at(detail["errors"], n, c["seq"]),
+                    at(detail["timeouts"], n, c["seq"]),
+                    metrics.groups(at(detail["metrics"], n, c["seq"])),
+                )
+            )
+        said = [m for m in at(detail["messages"], n) if m["kind"] not in ("system", "user") or n != numbers[0]]
+        turns.append(TurnView(known.get(n, {**empty, "turn": n}), said, calls, at(detail["timeouts"], n)))
+    states = {r["turn"]: r["state"] for r in detail["states"]}
+    for t in turns:
+        t.state = _turn_state(t, states.get(t.number))
+    final = [m for m in detail["metrics"] if m["turn"] is None]
+    return RunView(
+        run=run,
+        prompts=[
+            m
+            for m in detail["messages"]
+            if m["kind"] in ("system", "user") and (not numbers or m["turn"] == numbers[0])
+        ],
+        turns=turns,
+        final_metrics=metrics.groups(final),
+        final_errors=[e for e in detail["errors"] if e["turn"] is None],
+        final_timeouts=[e for e in detail["timeouts"] if e["turn"] is None],
+        kernel=kernels.get(run["submitted_kernel_sha256"] or ""),
+        reference=reference,
+        copies=detail["copies"],
+        extra=_extra(run["extra"]),
+    )
+
+
+def _extra(text: str | None) -> list[tuple[str, str]]:
+    """What the source has and no column holds, flat."""
+    try:
+        value = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        return [("extra", text or "")]
+    if not isinstance(value, dict):
+        return [("extra", json.dumps(value, ensure_ascii=False))]
+    return [
+        (k, v if isinstance(v, str) else json.dumps(v, ensure_ascii=False))
+        for k, v in sorted(value.items())
+        if v not in (None, {}, [])
+    ]
+
+
+def strip(turns: list[TurnView], width: int = 900) -> list[dict[str, Any]]:
+    """The timeline: a mark a turn, as wide as the turn was long (square roots: one long turn hides no others)."""
+    if not turns:
+        return []
+    weights = [max(t.seconds or 0.0, 0.0) ** 0.5 for t in turns]
+    total = sum(weights)
+    share = [(w / total if total else 1 / len(turns)) for w in weights]
+    gap, least = 2.0, 8.0
+    room = width - gap * (len(turns) - 1) - least * len(turns)
+    out, x = [], 0.0
+    for t, s in zip(turns, share, strict=True):
+        w = least + max(room, 0.0) * s
+        out.append({"turn": t.number, "state": t.state, "x": round(x, 1), "w": round(w, 1)})
+        x += w + gap
+    return out
+
+
+def headline(call: Call) -> str:
+    """One line on what came back from a call."""
+    if call.key_errors:
+        e = call.key_errors[0]
+        where = ":".join(str(p) for p in (e["file"], e["line"]) if p is not None)
+        return one_line(f"{where + ': ' if where else ''}{e['message']}", 220)
+    if call.failure is not None and call.failure["evidence"]:
+        return one_line(visible(call.failure["evidence"]), 220)
+    return one_line(visible(call.row["result_text"] or ""), 220)

@@ -1,0 +1,12 @@
+-- purpose: the speed-of-light score is computed from the speedup, not measured
+-- severity: info
+-- blocks: nothing
+-- threshold: none: the source says so itself
+select
+    run_id,
+    printf('speed-of-light score %.2f comes from a heuristic; do not compare it with measured ones', max(value)) as message,
+    max(value) as value,
+    null as threshold
+from metrics
+where name = 'sol.score' and source = 'heuristic'
+group by run_id

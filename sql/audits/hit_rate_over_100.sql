@@ -1,0 +1,12 @@
+-- purpose: a cache hit rate over 100 %
+-- severity: warning
+-- blocks: nothing
+-- threshold: 100 %, by definition; 1 % more is left for rounding
+select
+    run_id,
+    printf('%s of %.1f %%: hits cannot outnumber accesses', max_by(name, value), max(value)) as message,
+    max(value) as value,
+    100 as threshold
+from metrics
+where name like '%hit_rate' and value > 101
+group by run_id

@@ -1,0 +1,12 @@
+-- purpose: a profiler reports an occupancy over 100 %: the counter, or its aggregation, is wrong
+-- severity: warning
+-- blocks: nothing
+-- threshold: 100 %, by definition: active warps over the most that fit
+select
+    run_id,
+    printf('occupancy of %.1f %% (%s); no more than 100 %% can be active', max(value), any_value(subject)) as message,
+    max(value) as value,
+    100 as threshold
+from metrics
+where name = 'occupancy' and value > 100
+group by run_id

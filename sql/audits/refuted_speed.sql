@@ -1,0 +1,17 @@
+-- purpose: re-running the kernel showed that it is not as fast as claimed
+-- severity: error
+-- blocks: speed
+-- threshold: the claim; measured on the claim's own GPU model
+select
+    run_id,
+    printf(
+        '%s: measured %s on %s, claimed %s',
+        verdict,
+        coalesce(printf('%.2fx', speedup), 'no speedup'),
+        gpu_model,
+        coalesce(printf('%.2fx', claimed_speedup), 'a speedup')
+    ) as message,
+    speedup as value,
+    claimed_speedup as threshold
+from run_verifications
+where refutes and refutes_what = 'speed'

@@ -1,0 +1,11 @@
+-- purpose: a speedup over 10x: plausible only against a reference that leaves much to gain
+-- severity: info
+-- blocks: nothing
+-- threshold: 10x: where the harnesses of this family warn of an excessive speedup
+select
+    run_id,
+    printf('speedup of %.1fx: read the reference before quoting it', speedup) as message,
+    speedup as value,
+    10 as threshold
+from runs
+where speedup > 10

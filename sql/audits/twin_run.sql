@@ -1,0 +1,25 @@
+-- purpose: the same run stands in the database twice under different names; one of the set ranks
+-- severity: error
+-- blocks: identity
+-- threshold: same problem, same kernel or none kept, and wall clock, tokens and turns equal to the last digit
+with twins as (
+    select
+        run_id,
+        source_id,
+        count(*) over same_run as n,
+        first_value(run_id) over (same_run order by (submitted_kernel_sha256 is null), run_id) as kept
+    from runs
+    where wall_s is not null and total_tokens is not null and n_turns is not null
+    window same_run as (
+        partition by
+            suite, level, coalesce(variant, ''), problem_id, problem_name, sample_id, format,
+            submitted_kernel_sha256, wall_s, total_tokens, n_turns, speedup
+    )
+)
+select
+    run_id,
+    printf('the same run as %s, under another name', kept) as message,
+    n as value,
+    1 as threshold
+from twins
+where n > 1 and run_id <> kept

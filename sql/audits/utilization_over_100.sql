@@ -1,0 +1,12 @@
+-- purpose: a memory, compute or pipe utilisation over 100 % of the peak
+-- severity: warning
+-- blocks: nothing
+-- threshold: 100 %, by definition; 1 % more is left for rounding
+select
+    run_id,
+    printf('%s of %.1f %%: more than the GPU has', max_by(name, value), max(value)) as message,
+    max(value) as value,
+    100 as threshold
+from metrics
+where name in ('dram.utilization', 'compute.utilization', 'dominant_pipe.utilization') and value > 101
+group by run_id

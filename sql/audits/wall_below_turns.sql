@@ -1,0 +1,15 @@
+-- purpose: the run's wall clock is shorter than the sum of its turns
+-- severity: warning
+-- blocks: nothing
+-- threshold: 5 % for rounding of the turns
+select
+    r.run_id,
+    printf('wall clock %.0f s, its turns add up to %.0f s', r.wall_s, t.turns_s) as message,
+    r.wall_s as value,
+    t.turns_s as threshold
+from runs as r
+inner join (
+    -- The two parts before the whole: some reports print a turn's number right before its time.
+    select run_id, sum(coalesce(llm_s + coalesce(tools_s, 0), wall_s)) as turns_s from turns group by run_id
+) as t on r.run_id = t.run_id
+where r.wall_s > 0 and t.turns_s > 1.05 * r.wall_s + 5

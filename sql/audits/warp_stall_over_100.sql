@@ -1,0 +1,12 @@
+-- purpose: a share of warp stalls over 100 %
+-- severity: info
+-- blocks: nothing
+-- threshold: 100 %, by definition of a share; sources that report stall cycles per instruction exceed it lawfully
+select
+    run_id,
+    printf('%s of %.0f %%: a share cannot exceed 100, so this is another quantity', max_by(name, value), max(value)) as message,
+    max(value) as value,
+    100 as threshold
+from metrics
+where name like 'warp_stall.%' and unit = 'pct' and value > 100
+group by run_id

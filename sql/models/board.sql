@@ -1,0 +1,63 @@
+-- purpose: the leaderboard, by any one column
+-- grain: key
+-- inputs: ranked_runs
+-- parameters: those of ranked_runs; `grouping` names the column that one row stands for. Rates' intervals, bootstrap and rank are added by analytics/leaderboards.py.
+create or replace macro board(
+    grouping := 'model',
+    levels := null,
+    variants := null,
+    suites := null,
+    sweeps := null,
+    modes := null,
+    models := null,
+    hardwares := null,
+    backends := null,
+    precisions := null,
+    trust := 'claimed',
+    verified_on := null,
+    baseline := null,
+    exclude_infra := false
+) as table
+-- `excluded_infra` is counted whether or not such runs are taken out, so they are taken out here.
+with rows_in as (
+    select
+        *,
+        not (exclude_infra and is_infra) as counted
+    from ranked_runs(
+        grouping := grouping, levels := levels, variants := variants, suites := suites, sweeps := sweeps, modes := modes,
+        models := models, hardwares := hardwares, backends := backends, precisions := precisions,
+        trust := trust, verified_on := verified_on, baseline := baseline, exclude_infra := false
+    )
+)
+select
+    key,
+    count(*) filter (where counted) as n,
+    count(*) filter (where counted and counts_correct) as correct,
+    count(speedup) filter (where counted) as n_speedup,
+    median(speedup) filter (where counted) as median_speedup,
+    exp(avg(ln(speedup)) filter (where counted and speedup > 0)) as geomean_speedup,
+    max(speedup) filter (where counted) as best_speedup,
+    count(*) filter (where counted and speedup > 1) as n_fast_1,
+    count(*) filter (where counted and speedup > 2) as n_fast_2,
+    count(*) filter (where is_infra) as excluded_infra,
+    count(*) filter (where counted and withdrawn) as withdrawn,
+    count(*) filter (where counted and flagged) as flagged,
+    count(*) filter (where counted and verified) as verified,
+    count(*) filter (where counted and refuted) as refuted,
+    count(distinct problem_key) filter (where counted) as n_problems,
+    count(distinct model) filter (where counted) as n_models,
+    sum(total_tokens) filter (where counted) as total_tokens,
+    sum(cost_usd) filter (where counted) as cost_usd,
+    sum(wall_s) filter (where counted) as wall_s,
+    median(n_turns) filter (where counted) as median_turns,
+    any_value(level) as level,
+    any_value(variant) as variant,
+    any_value(problem_id) as problem_id,
+    any_value(problem_name) as problem_name,
+    max(verified_on) as verified_on,
+    -- The best run that counts here, for a link.
+    max_by(run_id, speedup) filter (where counted and speedup is not null) as best_run_id,
+    max_by(model, speedup) filter (where counted and speedup is not null) as best_model
+from rows_in
+group by key
+having count(*) > 0;

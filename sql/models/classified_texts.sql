@@ -1,0 +1,32 @@
+-- purpose: failure_texts with the rule that names them: the first of the taxonomy that matches any field
+-- grain: run_id, turn, seq, origin
+-- inputs: failure_texts, failure_rules, failure_classes
+-- stored: yes
+create or replace view classified_texts as
+-- first_rule and rule_words hold the rules as constants: analytics/taxonomy.py writes them.
+with hits as (
+    select run_id, turn, seq, origin, min(rule) as rule, min_by(body, rule) as body
+    from (select *, first_rule(field, body) as rule from failure_texts)
+    where rule is not null
+    group by run_id, turn, seq, origin
+),
+placed as (
+    select *, rule_words(rule, body) as words, instr(body, rule_words(rule, body)) as at from hits
+)
+select
+    h.run_id,
+    h.turn,
+    h.seq,
+    h.origin,
+    h.rule,
+    c.class as failure_class,
+    c.owner,
+    c.outcome,
+    -- The deciding words, with what stands around them on their line.
+    trim(
+        right(string_split(left(h.body, h.at - 1), chr(10))[-1], 100)
+        || left(h.words || string_split(substr(h.body, h.at + len(h.words)), chr(10))[1], 300)
+    ) as evidence
+from placed as h
+inner join failure_rules as r on h.rule = r.rule
+inner join failure_classes as c on r.class = c.class;

@@ -1,0 +1,45 @@
+-- purpose: of several results for one kernel against one reference on one GPU model, the one that counts
+-- grain: kernel_sha256, suite, level, variant, problem_name, precision, reference_sha256, gpu_model
+-- inputs: verifications
+create or replace view deciding_verifications as
+select
+    verification_id,
+    kernel_sha256,
+    suite,
+    level,
+    if(variant in ('original', 'default'), null, variant) as variant,
+    problem_name,
+    coalesce(precision, 'fp32') as precision,
+    reference_sha256,
+    gpu_model,
+    split_part(verdict, ':', 1) as verdict,
+    coalesce(kind, nullif(split_part(verdict, ':', 2), '')) as kind,
+    correctness,
+    speed,
+    gate,
+    claimed_speedup,
+    speedup,
+    speedup_lo,
+    speedup_hi,
+    protocol,
+    verified_at,
+    count(*) over same_question as n_results
+from verifications
+-- Without its sandbox a candidate could have written its own result; a CPU verifies no GPU claim.
+where sandbox_ok and device is distinct from 'cpu' and gpu_model is not null
+window same_question as (
+    partition by
+        kernel_sha256, suite, level, if(variant in ('original', 'default'), null, variant),
+        problem_name, coalesce(precision, 'fp32'), reference_sha256, gpu_model
+)
+-- A witnessed refusal wins: anybody can check it. Else the newest protocol, then the newest date.
+qualify row_number() over (
+    partition by
+        kernel_sha256, suite, level, if(variant in ('original', 'default'), null, variant),
+        problem_name, coalesce(precision, 'fp32'), reference_sha256, gpu_model
+    order by
+        (split_part(verdict, ':', 1) in ('INCORRECT', 'HACK') and witness is not null) desc,
+        coalesce(try_cast(regexp_extract(protocol, '(\d+(?:\.\d+)?)\D*$', 1) as double), 0) desc,
+        verified_at desc nulls last,
+        verification_id asc
+) = 1;

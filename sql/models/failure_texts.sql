@@ -1,0 +1,78 @@
+-- purpose: every text that may tell why something failed, one row a field a rule can look at
+-- grain: run_id, turn, seq, origin, field, body
+-- inputs: runs, turns, tool_calls
+create or replace view failure_texts as
+with tool_texts as (
+    select run_id, turn, seq, result_text as body, metadata ->> '$.error' as code
+    from tool_calls
+    where ok = false
+),
+-- A final result's own words: harnesses that keep no tool calls leave only these. The key names
+-- which phase failed, so it stays in front of its text.
+finals as (
+    select
+        r.run_id,
+        coalesce(r.extra -> '$.metadata', r.extra -> '$.final_result.metadata', r.extra -> '$.eval_result.metadata') as m,
+        r.extra as x
+    from runs as r
+    where r.extra is not null
+),
+final_texts as (
+    select
+        run_id,
+        m ->> '$.error' as code,
+        nullif(concat_ws(
+            chr(10),
+            'correctness_trials: ' || (m ->> '$.correctness_trials'),
+            'correctness_issue: ' || (m ->> '$.correctness_issue'),
+            'max_difference: ' || replace(m ->> '$.max_difference', '"', ''''),
+            'bool_mismatch_count: ' || (m ->> '$.bool_mismatch_count'),
+            'compilation_error: ' || coalesce((m ->> '$.compilation_error_name') || ': ', '') || (m ->> '$.compilation_error'),
+            'runtime_error: ' || coalesce((m ->> '$.runtime_error_name') || ': ', '') || (m ->> '$.runtime_error'),
+            'cuda_error: ' || (m ->> '$.cuda_error'),
+            'other_error: ' || regexp_replace(m ->> '$.other_error', '^error: ', ''),
+            'gpu_error: ' || (m ->> '$.gpu_error'),
+            'error: ' || (m ->> '$.error'),
+            'error_message: ' || (m ->> '$.error_message'),
+            'error: ' || (x ->> '$.error'),
+            'skip_reason: ' || (x ->> '$.skip_reason')
+        ), '') as body
+    from finals
+),
+texts as (
+    select run_id, turn, seq, 'tool' as origin, body, code from tool_texts
+    union all
+    select run_id, null as turn, null as seq, 'final' as origin, body, code from final_texts
+)
+select run_id, turn, seq, origin, 'text' as field, body
+from texts
+where body is not null
+union all
+-- The first error line of a compiler, assembler or linker. Warnings, notes and "ptxas info" lines
+-- hold the same words and must not be looked at. Some sources fold line ends away: 300 characters.
+select run_id, turn, seq, origin, 'diagnostic' as field, line as body
+from (
+    select
+        run_id, turn, seq, origin,
+        regexp_extract(
+            body,
+            '\S*(?:: (?:fatal )?error(?: #\d+(?:-D)?)?: |ptxas (?:error|fatal) *: |nvlink error *: |\S+ undefined reference to|\S+ multiple definition of)[^\n]{0,300}'
+        ) as line
+    from texts
+    where
+        contains(body, 'error') or contains(body, 'fatal')
+        or contains(body, 'undefined reference') or contains(body, 'multiple definition')
+)
+where line <> ''
+union all
+select run_id, turn, seq, origin, 'metadata_error' as field, code as body
+from texts
+where code is not null
+union all
+select run_id, turn, null as seq, 'feedback' as origin, 'feedback' as field, feedback as body
+from turns
+where contains(feedback, 'LLM call failed') or contains(feedback, 'returned no choices')
+union all
+select run_id, null as turn, null as seq, 'label' as origin, 'source_outcome' as field, source_outcome as body
+from runs
+where source_outcome is not null;

@@ -1,0 +1,36 @@
+-- purpose: why each failing tool call failed; what no rule names is `unclassified`
+-- grain: run_id, turn, seq
+-- inputs: tool_calls, classified_texts
+create or replace view tool_failures as
+select
+    t.run_id,
+    t.turn,
+    t.seq,
+    t.tool,
+    coalesce(c.failure_class, 'unclassified') as failure_class,
+    c.owner,
+    coalesce(c.evidence, left(t.result_text, 400)) as evidence,
+    c.rule,
+    -- What the run would end as were this its last submission. The harness's phase beats the class
+    -- between "did not build" and "failed at run time": an AttributeError is found in both.
+    case
+        when c.outcome is null then
+            case
+                when contains(t.result_text, 'did not compile') then 'compile_fail'
+                when contains(t.result_text, 'correctness check did not pass') then 'incorrect'
+                else 'unknown'
+            end
+        when c.outcome in ('compile_fail', 'runtime_fail') then
+            case
+                when contains(t.result_text, 'eval_kernel_against_ref raised') then c.outcome
+                when c.failure_class like 'cuda.%' then c.outcome
+                when t.tool = 'compile_kernel' or contains(t.result_text, 'did not compile') then 'compile_fail'
+                when contains(t.result_text, 'runtime_error:') then 'runtime_fail'
+                else c.outcome
+            end
+        else c.outcome
+    end as outcome
+from tool_calls as t
+left join classified_texts as c
+    on t.run_id = c.run_id and t.turn = c.turn and t.seq = c.seq and c.origin = 'tool'
+where t.ok = false;

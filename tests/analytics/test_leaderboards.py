@@ -1,0 +1,148 @@
+"""Order, ranks, intervals and notes of the boards."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from kbstats.analytics import leaderboards as lb
+from kbstats.analytics import stats
+
+
+def fill(db, model, speedups, wrong=0, **more):
+    for i, s in enumerate(speedups):
+        db.add("runs", run_id=f"{model}{i:03}", model=model, problem_id=i, problem_name=f"{i}.py", source_outcome="correct", correct=True, speedup=s, **more)
+    for i in range(len(speedups), len(speedups) + wrong):
+        db.add("runs", run_id=f"{model}{i:03}", model=model, problem_id=i, problem_name=f"{i}.py", source_outcome="incorrect", correct=False, **more)
+
+
+FIELDS = ["rank", "model", "n", "correct", "correct_rate", "correct_lo", "correct_hi", "n_speedup", "median_speedup", "geomean_speedup", "geomean_lo", "geomean_hi", "fast_0", "fast_1", "fast_2", "excluded_infra", "withdrawn", "flagged", "verified", "refuted", "total_tokens", "cost_usd"]
+
+
+def test_fields_and_values_of_a_row(db):
+    fill(db, "A", [4.0, 1.0, 0.5, None], wrong=1)
+    (row,) = lb.board(db.fresh(), lb.Filters()).rows
+    assert set(FIELDS) <= set(row)
+    assert (row["n"], row["correct"], row["n_speedup"]) == (5, 4, 3)
+    assert (row["fast_0"], row["fast_1"], row["fast_2"]) == (0.8, 0.2, 0.2)
+    assert (row["correct_lo"], row["correct_hi"]) == stats.wilson(4, 5)
+    assert row["geomean_speedup"] == pytest.approx(2 ** (1 / 3))
+    assert row["median_speedup"] == 1.0
+    assert row["geomean_lo"] < row["geomean_speedup"] < row["geomean_hi"]
+    assert row["cost_usd"] is None
+
+
+def test_any_p_is_strict(db):
+    fill(db, "A", [1.5, 1.6, 3.0])
+    (row,) = lb.board(db.fresh(), lb.Filters(), ps=[0, 1.5, 3]).rows
+    assert row["fast_1.5"] == pytest.approx(2 / 3)
+    assert row["fast_3"] == 0.0
+
+
+def test_rank_counts_only_intervals_wholly_above(db):
+    fill(db, "best", [3.0] * 50)
+    fill(db, "near", [3.0] * 48, wrong=2)
+    fill(db, "last", [3.0] * 10, wrong=40)
+    rows = lb.board(db.fresh(), lb.Filters()).rows
+    assert [(r["model"], r["rank"]) for r in rows] == [("best", 1), ("near", 1), ("last", 3)]
+
+
+def test_order_by_fast_1_then_correct_then_geomean_then_name(db):
+    fill(db, "d", [2.0, 0.5], wrong=1)
+    fill(db, "c", [2.0, 0.9], wrong=1)
+    fill(db, "b", [2.0], wrong=2)
+    fill(db, "a", [2.0], wrong=2)
+    assert [r["model"] for r in lb.board(db.fresh(), lb.Filters()).rows] == ["c", "d", "a", "b"]
+
+
+@pytest.mark.parametrize("sort", lb.sort_keys())
+def test_every_sort_key_sorts(db, sort):
+    fill(db, "A", [2.0, 3.0, 4.0], total_tokens=5, cost_usd=1.0, wall_s=2.0, n_turns=3)
+    fill(db, "B", [0.5], wrong=3, total_tokens=50, cost_usd=9.0, wall_s=20.0, n_turns=9)
+    fill(db, "C", [], wrong=2)
+    rows = lb.board(db.fresh(), lb.Filters(), sort=sort).rows
+    assert len(rows) == 3
+    assert rows[0]["rank"] == 1
+    values = [r[sort] for r in rows if r[sort] is not None]
+    assert values == sorted(values, reverse=sort not in lb._ASCENDING)
+
+
+def test_a_speedup_without_interval_is_above_nobody(db):
+    fill(db, "lucky", [900.0])
+    fill(db, "steady", [5.0, 5.1, 5.2, 5.3])
+    rows = {r["model"]: r for r in lb.board(db.fresh(), lb.Filters(), sort="geomean_speedup").rows}
+    assert rows["lucky"]["geomean_lo"] is None
+    assert (rows["lucky"]["rank"], rows["steady"]["rank"]) == (1, 1)
+
+
+def test_empty_database_and_empty_filters(db):
+    for by in lb.GROUPINGS:
+        assert lb.board(db.fresh(), lb.Filters(), by=by).rows == []
+    fill(db, "A", [2.0])
+    assert lb.board(db.fresh(), lb.Filters(levels=[99])).rows == []
+
+
+def test_hostile_names_are_bound(db):
+    name = "x'; drop table runs; --"
+    fill(db, name, [2.0])
+    assert [r["model"] for r in lb.board(db.fresh(), lb.Filters(models=[name])).rows] == [name]
+    assert lb.board(db.fresh(), lb.Filters(sweeps=[name])).rows == []
+
+
+def test_notes_say_what_is_pooled(db):
+    fill(db, "A", [2.0], mode="all", sweep="s1", variant="popcorn", hardware="H100")
+    fill(db, "B", [2.0, 3.0], mode="single", sweep="s2", hardware="NVIDIA H200")
+    notes = "\n".join(lb.board(db.fresh(), lb.Filters()).notes)
+    for words in ("2 modes (all, single)", "2 sweeps (s1, s2)", "2 variants (original, popcorn)", "2 GPU models (H100, H200)", "share 0"):
+        assert words in notes
+    assert "modes" not in "\n".join(lb.board(db.fresh(), lb.Filters(), by="mode").notes)
+    assert lb.board(db.fresh(), lb.Filters(models=["A"])).notes == []
+
+
+def test_models_that_ran_different_problems(db):
+    fill(db, "A", [2.0, 2.0])
+    fill(db, "B", [2.0, 2.0, 2.0])
+    found = lb.board(db.fresh(), lb.Filters())
+    assert "share 2 (A 2, B 3)" in found.notes[0]
+    assert {r["n_shared"] for r in found.rows} == {2}
+    few = lb.board(db.fresh(), lb.Filters(), min_coverage=0.9)
+    assert [r["model"] for r in few.rows] == ["B"]
+    assert "A" in few.notes[-1]
+
+
+def test_run_board(db):
+    fill(db, "A", [2.0, 500.0, None], wrong=1)
+    rows = lb.board(db.fresh(), lb.Filters(trust="audited"), by="run").rows
+    assert [(r["rank"], r["speedup"], r["reason"]) for r in rows] == [
+        (1, 2.0, None), (None, None, "speedup_extraordinary"), (None, None, "correct_without_timing"), (None, None, None),
+    ]  # fmt: skip
+
+
+def test_problem_board_has_the_best_run(db):
+    fill(db, "A", [2.0])
+    fill(db, "B", [3.0])
+    (row,) = lb.board(db.fresh(), lb.Filters(), by="problem").rows
+    assert (row["problem"], row["n"], row["best_model"], row["best_run_id"]) == ("0.py", 2, "B", "B000")
+
+
+def test_against_plain_python_on_random_runs(db):
+    rng = random.Random(5)
+    runs = []
+    for i in range(300):
+        label = rng.choice(["correct", "correct", "incorrect", "compile_fail", "error", "in_progress"])
+        speedup = round(math.exp(rng.gauss(0, 1.5)), 3) if label == "correct" and rng.random() < 0.9 else None
+        run = {"model": rng.choice("ABC"), "level": rng.randint(1, 3), "mode": rng.choice(["all", "single"]), "problem_id": i, "problem_name": f"{i}.py"}
+        runs.append(run | {"run_id": f"r{i:03}", "source_outcome": label, "correct": label == "correct", "speedup": speedup})
+        db.add("runs", **runs[-1])
+    for levels in ([], [1], [2, 3]):
+        for modes in ([], ["all"]):
+            rows = lb.board(db.fresh(), lb.Filters(levels=levels, modes=modes)).rows
+            for row in rows:
+                mine = [r for r in runs if r["model"] == row["model"] and (not levels or r["level"] in levels) and (not modes or r["mode"] in modes)]
+                speeds = [r["speedup"] for r in mine if r["speedup"]]
+                assert row["n"] == len(mine)
+                assert row["correct"] == sum(r["correct"] for r in mine)
+                assert row["fast_1"] == pytest.approx(sum(s > 1 for s in speeds) / len(mine))
+                assert row["geomean_speedup"] == pytest.approx(stats.geomean(speeds))
+                assert row["excluded_infra"] == sum(r["source_outcome"] == "in_progress" for r in mine)

@@ -1,0 +1,71 @@
+"""A database in memory with the schema, the taxonomy and all models, filled row by row."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "runs": {"source_id": "s", "format": "popcornbench", "suite": "kb", "level": 1, "problem_id": 1, "problem_name": "1_A.py"},
+    "tool_calls": {"turn": 0, "seq": 0, "tool": "submit_kernel"},
+    "turns": {"turn": 0},
+    "metrics": {"subject": "candidate", "source": "harness"},
+    "verifications": {
+        "source_id": "v", "kernel_sha256": "k", "suite": "kb", "level": 1, "problem_name": "1_A.py", "precision": "fp32",
+        "verdict": "CONFIRMED", "correctness": "passed", "speed": "faster", "device": "cuda", "gpu_model": "NVIDIA H200",
+        "sandbox_ok": True, "protocol": "1", "verified_at": "2026-01-01 00:00:00+00", "speedup": 2.0, "claimed_speedup": 2.0,
+    },
+    "kernels": {"source_code": "x", "n_lines": 40, "n_chars": 1},
+    "timeouts": {"scope": "work_item"},
+    "baselines": {"source_id": "s"},
+}  # fmt: skip
+
+
+def connect() -> Any:
+    """A connection with everything installed; made once, since that takes most of a test's time."""
+    import duckdb
+    from kbstats.analytics import taxonomy
+    from kbstats.sql import catalog
+
+    con = duckdb.connect()
+    con.execute("set timezone = 'UTC'")
+    catalog.create_schema(con)
+    taxonomy.load(con)
+    catalog.install_models(con)
+    return con
+
+
+class Inline:
+    """The tables as keyword arguments: `db.add("runs", run_id="a")`, then `db.rows("select …")`."""
+
+    def __init__(self, con: Any) -> None:
+        self.con = con
+        self.stale = False
+
+    def add(self, table: str, **values: Any) -> None:
+        row = {**DEFAULTS.get(table, {}), **values}
+        row = {k: json.dumps(v) if isinstance(v, dict) else v for k, v in row.items()}
+        names = ", ".join(row)
+        marks = ", ".join("?" for _ in row)
+        self.con.execute(f"insert into {table} ({names}) values ({marks})", list(row.values()))
+        self.stale = True
+
+    def fresh(self) -> Any:
+        """The connection, with stored models up to date."""
+        if self.stale:
+            from kbstats.sql import catalog
+
+            catalog.refresh_stored(self.con)
+            self.stale = False
+        return self.con
+
+    def rows(self, sql: str, parameters: Any = None) -> list[tuple[Any, ...]]:
+        return self.fresh().execute(sql, parameters).fetchall()
+
+    def one(self, sql: str) -> Any:
+        found = self.rows(sql)
+        assert len(found) == 1, found
+        return found[0][0] if len(found[0]) == 1 else found[0]
+
+    def findings(self, code: str) -> dict[str, float | None]:
+        return dict(self.rows("select run_id, value from audit_findings where code = ?", [code]))

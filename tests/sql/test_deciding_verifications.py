@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+
+def decide(db):
+    return [r[0] for r in db.rows("select verification_id from deciding_verifications order by 1")]
+
+
+def test_newest_protocol_then_date(db):
+    db.add("verifications", verification_id="old", protocol="9", verified_at="2026-03-01 00:00:00+00")
+    db.add("verifications", verification_id="new", protocol="10", verified_at="2026-01-01 00:00:00+00")
+    db.add("verifications", verification_id="newer", protocol="10", verified_at="2026-02-01 00:00:00+00")
+    assert decide(db) == ["newer"]
+
+
+@pytest.mark.parametrize("verdict", ["INCORRECT:values", "HACK:stream"])
+def test_a_witnessed_refusal_wins(db, verdict):
+    db.add("verifications", verification_id="bad", verdict=verdict, witness={"call": 3}, protocol="1")
+    db.add("verifications", verification_id="good", protocol="2")
+    assert decide(db) == ["bad"]
+
+
+def test_a_refusal_without_witness_does_not(db):
+    db.add("verifications", verification_id="bad", verdict="INCORRECT:values", protocol="1")
+    db.add("verifications", verification_id="good", protocol="2")
+    assert decide(db) == ["good"]
+
+
+def test_gpu_models_references_and_precisions_stay_apart(db):
+    db.add("verifications", verification_id="a")
+    db.add("verifications", verification_id="b", gpu_model="NVIDIA H100")
+    db.add("verifications", verification_id="c", reference_sha256="other")
+    db.add("verifications", verification_id="d", precision="bf16")
+    assert decide(db) == ["a", "b", "c", "d"]
+
+
+def test_cpu_and_unsandboxed_results_never_count(db):
+    db.add("verifications", verification_id="a", device="cpu", gpu_model=None)
+    db.add("verifications", verification_id="b", sandbox_ok=False)
+    db.add("verifications", verification_id="c", sandbox_ok=None)
+    assert decide(db) == []

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import pytest
+
+
+def ids(db, arguments="", **parameters):
+    return [r[0] for r in db.rows(f"select run_id from ranked_runs({arguments}) order by 1", parameters or None)]
+
+
+@pytest.mark.parametrize(
+    ("argument", "column", "value", "other"),
+    [
+        ("levels", "level", 3, 4), ("variants", "variant", "popcorn", "original"), ("suites", "suite", "x", "y"), ("sweeps", "sweep", "x", "y"),
+        ("modes", "mode", "x", "y"), ("models", "model", "x", "y"), ("models", "model_raw", "x", "y"), ("backends", "backend", "x", "y"),
+        ("precisions", "precision", "x", "y"), ("hardwares", "hardware", "NVIDIA H100 80GB", "A100"),
+    ],
+)  # fmt: skip
+def test_each_filter(db, argument, column, value, other):
+    db.add("runs", run_id="a", **{column: value})
+    db.add("runs", run_id="b", **{column: other})
+    db.add("runs", run_id="c", **{column: "z" if column == "suite" else None})
+    assert ids(db, f"{argument} := $v", v=[value]) == ["a"]
+    assert ids(db, f"{argument} := $v", v=[value, other])[:2] == ["a", "b"]
+    assert ids(db, f"{argument} := $v", v=[]) == []
+    assert ids(db) == ["a", "b", "c"]
+
+
+def test_the_level_itself_is_the_variant_original(db):
+    db.add("runs", run_id="a", variant=None)
+    assert ids(db, "variants := ['original']") == ["a"]
+
+
+def test_gpus_short_name(db):
+    db.add("runs", run_id="a", hardware="NVIDIA H100 80GB HBM3")
+    assert ids(db, "hardwares := ['H100']") == ["a"]
+
+
+def test_skipped_and_linked_are_no_attempts(db):
+    db.add("runs", run_id="a")
+    db.add("runs", run_id="b", source_outcome="skipped")
+    db.add("runs", run_id="c")
+    db.add("run_links", run_id="a", linked_run_id="c", matched_on="wall_s")
+    assert ids(db) == ["a"]
+
+
+def test_exclude_infra(db):
+    db.add("runs", run_id="a", source_outcome="incorrect")
+    db.add("runs", run_id="b", source_outcome="in_progress")
+    db.add("runs", run_id="c", source_outcome="timeout")
+    assert ids(db, "exclude_infra := true") == ["a"]
+
+
+def verified(db):
+    for run_id, kernel in (("a", "k1"), ("b", "k2"), ("c", "k3")):
+        db.add("runs", run_id=run_id, source_outcome="correct", correct=True, speedup=4.0, submitted_kernel_sha256=kernel)
+    db.add("verifications", verification_id="1", kernel_sha256="k1", speedup=2.0, gpu_model="NVIDIA H200")
+    db.add("verifications", verification_id="2", kernel_sha256="k2", speedup=3.0, gpu_model="NVIDIA H200")
+    db.add("verifications", verification_id="3", kernel_sha256="k1", speedup=9.0, gpu_model="NVIDIA H100")
+
+
+def test_verified_boards_take_one_gpu_model(db):
+    verified(db)
+    sql = "select run_id, counts_correct, speedup, withdrawn, verified_on from ranked_runs(trust := 'verified', verified_on := $g) order by 1"
+    assert db.rows(sql, {"g": None}) == [
+        ("a", True, 2.0, False, "NVIDIA H200"), ("b", True, 3.0, False, "NVIDIA H200"), ("c", False, None, True, None),
+    ]  # fmt: skip
+    assert [r[2] for r in db.rows(sql, {"g": "NVIDIA H100"})] == [9.0, None, None]
+
+
+def test_reduced_confirmations_rank_on_that_precisions_board_only(db):
+    db.add("runs", run_id="a", precision="fp32", source_outcome="correct", correct=True, speedup=4.0, submitted_kernel_sha256="k")
+    db.add("verifications", verification_id="v", verdict="CONFIRMED_REDUCED:bf16", kind="bf16", speedup=3.0)
+    sql = "select counts_correct, speedup from ranked_runs(trust := 'verified', precisions := $p)"
+    assert db.rows(sql, {"p": None}) == [(False, None)]
+    assert db.rows(sql, {"p": ["fp32"]}) == [(False, None)]
+    assert db.rows(sql, {"p": ["bf16"]}) == [(True, 3.0)]
+    assert db.rows(sql, {"p": ["bf16", "fp32"]}) == [(False, None)]
+
+
+def test_baseline_fills_in_for_the_same_gpu_and_one_era(db):
+    common = {"source_outcome": "correct", "correct": True, "runtime_us": 50.0}
+    db.add("runs", run_id="a", hardware="NVIDIA H100 80GB", **common)
+    db.add("runs", run_id="b", hardware="NVIDIA A100", **common)
+    db.add("runs", run_id="c", hardware="NVIDIA H100 80GB", problem_name="2_B.py", **common)
+    base = {"suite": "kb", "hardware": "H100_Modal", "baseline": "compile", "level": 1}
+    db.add("baselines", problem_name="1_A.py", mean_us=150.0, **base)
+    db.add("baselines", problem_name="2_B.py", mean_us=150.0, era="new", **base)
+    db.add("baselines", problem_name="2_B.py", mean_us=15.0, era="old", **base)
+    assert db.rows("select run_id, speedup from ranked_runs(baseline := 'compile') order by 1") == [("a", 3.0), ("b", None), ("c", None)]
+    assert [r[0] for r in db.rows("select speedup from ranked_runs() order by run_id")] == [None, None, None]

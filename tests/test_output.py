@@ -1,0 +1,61 @@
+"""Printing: nothing is lost or invented between a record and what a person or a program reads."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import UTC, datetime
+
+from kbstats.analytics.output import Column, Format, emit, number, plain, to_json
+
+HARD = [
+    {
+        "name": 'ünï"code, x',
+        "n": 3,
+        "x": 1.5,
+        "when": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+        "many": [1, None],
+        "nothing": None,
+    },
+    {"name": "a\nb", "n": None, "x": float("inf"), "when": None, "many": {"k": float("nan")}, "nothing": None},
+]
+
+
+def test_json_round_trips_and_knows_no_nan() -> None:
+    back = json.loads(to_json(HARD))
+    assert back[0] == HARD[0] | {"when": "2026-01-02T03:04:05+00:00"}
+    assert back[1]["x"] is None
+    assert back[1]["many"] == {"k": None}
+
+
+def test_csv_is_one_record_a_row(capsys) -> None:
+    emit(HARD, Format.csv)
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [r["name"] for r in rows] == ['ünï"code, x', "a\nb"]
+    assert rows[0]["many"] == "[1, null]"
+    assert rows[1]["n"] == ""
+
+
+def test_markdown_keeps_its_columns(capsys) -> None:
+    emit([{"a": "x|y\nz"}], Format.md)
+    assert capsys.readouterr().out.splitlines()[-1] == "| x\\|y z |"
+
+
+def test_a_table_fits_and_cuts_nothing(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    emit([{"a": "long " * 30, "b": 1}], Format.table, [Column("a", "a"), Column("b", "b", right=True)])
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 40
+    assert out.count("long") == 30
+    assert "…" not in out
+
+
+def test_controls_are_shown_not_obeyed() -> None:
+    assert plain("a\x1b[0m\u202eb\ttab\nline") == "a\\x1b[0m\\u202eb\ttab\nline"
+
+
+def test_numbers() -> None:
+    assert number(2)(1234.567) == "1,234.57"
+    assert number(1, suffix=" %", scale=100)(0.123) == "12.3 %"
+    assert number()(None) == "–"
