@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 DEMO := demo
 JOBS ?= 2
 
-.PHONY: demo test lint bench gpu-test docs clean
+.PHONY: demo test lint bench bench-large fuzz gpu-test verify-suite docs clean
 
 demo: $(VENV)/.stamp-base
 	$(BIN)/kbstats demo -o $(DEMO)
@@ -24,6 +24,19 @@ lint: $(VENV)/.stamp-dev
 # Ratios against named baselines in the same run; nothing here is a test.
 bench: $(VENV)/.stamp-dev
 	$(BIN)/python benchmarks/bench.py
+
+# The same for a warehouse of 100,000 runs and for the site: minutes.
+bench-large: $(VENV)/.stamp-dev
+	$(BIN)/python benchmarks/analytics_bench.py
+	$(BIN)/python benchmarks/site_bench.py
+
+# Adversaries and honest kernels, repeated; the interval of the reference against itself.
+verify-suite: $(VENV)/.stamp-dev
+	$(BIN)/python benchmarks/verify_suite.py --json verify-suite.json
+
+# The long ones: ten thousand mutated files a format, 100,000 files, a file of 1 GB.
+fuzz: $(VENV)/.stamp-dev
+	KBSTATS_FUZZ=10000 KBSTATS_SLOW=1 $(BIN)/python -m pytest tests/ingest/test_fuzz.py tests/ingest/test_nothing_lost.py -n $(JOBS) --timeout 7200
 
 # On a machine with a CUDA device, torch and pytest; needs no network and none of kbstats' other packages.
 gpu-test:

@@ -11,7 +11,21 @@ import sys
 from typing import Annotated
 
 import typer
-from kbstats.analytics.commands import audit, demo, doctor, failures, ingest, leaderboard, show, site, sql, verify
+from kbstats.analytics.commands import (
+    annotate,
+    audit,
+    compare,
+    demo,
+    doctor,
+    export,
+    failures,
+    ingest,
+    leaderboard,
+    show,
+    site,
+    sql,
+    verify,
+)
 from kbstats.ingest.errors import KbstatsError
 
 app = typer.Typer(
@@ -44,7 +58,7 @@ def _main(
         os.environ["KBSTATS_DEBUG"] = "1"
 
 
-for module in (ingest, leaderboard, failures, audit, show, sql, doctor, demo):
+for module in (ingest, leaderboard, failures, audit, compare, show, annotate, export, sql, doctor, demo):
     app.command(module.__name__.rpartition(".")[2])(module.command)
 app.add_typer(verify.app, name="verify")
 app.add_typer(site.app, name="site")

@@ -6,12 +6,15 @@ statistics and order.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kbstats.analytics import stats
+from kbstats.analytics import board_notes, offers, samples, stats
+from kbstats.analytics.intervals import Intervals
 from kbstats.analytics.output import rows_of
+from kbstats.sql import catalog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,40 +53,32 @@ class Filters:
         return {k: (None if v == [] else v) for k, v in asdict(self).items()}
 
 
-# The runs of the board, once: rows, intervals and notes all read them.
+# The runs of the board, once: rows, intervals and notes all read them. `counted` marks those in n.
 _RUNS = """
 create or replace temp table board_runs as
+select *, left_out is null and not ($exclude_infra::boolean and is_infra) as counted
 from ranked_runs(
     grouping := $grouping::varchar,
     levels := $levels::bigint[], variants := $variants::varchar[], suites := $suites::varchar[],
     sweeps := $sweeps::varchar[], modes := $modes::varchar[], models := $models::varchar[],
     hardwares := $hardwares::varchar[], backends := $backends::varchar[], precisions := $precisions::varchar[],
     trust := $trust::varchar, verified_on := $verified_on::varchar, baseline := $baseline::varchar,
-    exclude_infra := $exclude_infra::boolean
+    exclude_infra := false, attempted_only := false
 )
 """
-_BOARD = """
-from board(
-    grouping := $grouping::varchar,
-    levels := $levels::bigint[], variants := $variants::varchar[], suites := $suites::varchar[],
-    sweeps := $sweeps::varchar[], modes := $modes::varchar[], models := $models::varchar[],
-    hardwares := $hardwares::varchar[], backends := $backends::varchar[], precisions := $precisions::varchar[],
-    trust := $trust::varchar, verified_on := $verified_on::varchar, baseline := $baseline::varchar,
-    exclude_infra := $exclude_infra::boolean
-)
+_SPEEDUPS = """
+select key, problem_key, speedup from board_runs where counted and counts_correct and speedup > 0 order by run_id
 """
-_SPEEDUPS = "select key, problem_key, speedup from board_runs where counts_correct and speedup > 0 order by run_id"
-_POOLED = """
-select
-    list(distinct coalesce(variant, 'original')) as variants,
-    list(distinct mode) filter (where mode is not null) as modes,
-    list(distinct sweep) filter (where sweep is not null) as sweeps,
-    list(distinct gpu_key(hardware)) filter (where hardware is not null) as gpus,
-    any_value(verified_on) as verified_on,
-    count(distinct problem_key) as n_problems
-from board_runs
-"""
-_PROBLEMS = "select distinct model, problem_key from board_runs"
+
+
+@functools.cache
+def board_sql() -> str:
+    """The select of the macro `board`, over the runs that `select_runs` has already found.
+
+    The macro finds them itself; doing so twice would double the time of a board.
+    """
+    (text,) = (f.sql for f in catalog.sql_files("models") if f.name == "board")
+    return "with rows_in as (from board_runs where left_out is null)\n" + text[text.index("\nselect\n    key,") :]
 
 
 @dataclass
@@ -101,7 +96,9 @@ def board(
     by: str = "model",
     sort: str = "fast_1",
     ps: Sequence[float] = DEFAULT_P,
+    ks: Sequence[int] = (),
     min_coverage: float = 0.0,
+    shared: bool = False,
 ) -> Board:
     """A leaderboard.
 
@@ -111,36 +108,54 @@ def board(
         by: One of `GROUPINGS`.
         sort: A key of the rows; the others break ties: fast_1, correct_rate, geomean_speedup, name.
         ps: The p of each fast_p wanted beside 0, 1 and 2.
+        ks: Numbers of samples for pass@k and best of k.
         min_coverage: Least share (0 to 1) of the board's problems that a row must have attempted.
+        shared: Keep only the problems that all rows attempted.
 
     Returns:
         Rows of the fields that docs/leaderboard.md explains.
     """
-    parameters = {"grouping": by, **filters.parameters()}
-    con.execute(_RUNS, parameters)
+    offers.check_baseline(con, filters.baseline)
+    offers.check_verified_on(con, filters.verified_on)
+    select_runs(con, filters, by=by)
     if by == "run":
         return _runs(con, filters)
-    found = rows_of(con.execute(_BOARD, parameters))
+    if shared:
+        board_notes.keep_shared(con)
+    found = rows_of(con.execute(board_sql()))
     if not found:
         return Board([], [])
-    speeds = _speedups(con)
+    speeds, kept = speedups(con), Intervals(con)
     wanted = list(dict.fromkeys([*DEFAULT_P, *ps]))
-    rows = [_row(by, r, speeds.get(r["key"], ([], [])), wanted) for r in found if r["n"]]
-    notes = _pooled(con, filters, by)
+    rows = [_row(by, r, speeds.get(r["key"], ([], [])), wanted, kept) for r in found if r["n"]]
+    if ks:
+        more = samples.columns(con, ks)
+        rows = [row | more[r["key"]] for row, r in zip(rows, (r for r in found if r["n"]), strict=True)]
+    notes = board_notes.pooled(con, trust=filters.trust, by=by) + board_notes.baseline(con, filters.baseline)
+    offered = board_notes.offered(con)
+    for row in rows:
+        row["n_offered"] = offered
+        row["coverage"] = row["n_problems"] / offered if offered and by != "problem" else None
     if by == "model":
-        notes += _coverage(con, rows)
-    if min_coverage > 0:
-        offered = rows_of(con.execute(_POOLED))[0]["n_problems"]
-        short = [r[by] for r in rows if r["n_problems"] < min_coverage * offered]
-        rows = [r for r in rows if r["n_problems"] >= min_coverage * offered]
+        notes += board_notes.coverage(con, rows)
+    if by in {"model", "mode", "sweep", "harness"}:
+        notes += board_notes.simpson(con, sort=sort)
+    if min_coverage > 0 and by != "problem":
+        short = [r[by] for r in rows if r["coverage"] < min_coverage]
+        rows = [r for r in rows if r["coverage"] >= min_coverage]
         if short:
             notes.append(f"left out, below {min_coverage:.0%} of {offered} problems: {', '.join(map(str, short))}")
     _rank(rows, sort, by)
     return Board(rows, notes)
 
 
-def _speedups(con: duckdb.DuckDBPyConnection) -> dict[str, tuple[list[float], list[str]]]:
-    """Speedups that count and their problems, by the board's key, in the order of run_id."""
+def select_runs(con: duckdb.DuckDBPyConnection, filters: Filters, *, by: str = "model") -> None:
+    """Find the runs of a board, as the temporary table `board_runs`."""
+    con.execute(_RUNS, {"grouping": by, **filters.parameters()})
+
+
+def speedups(con: duckdb.DuckDBPyConnection) -> dict[str, tuple[list[float], list[str]]]:
+    """Speedups of `board_runs` that count and their problems, by the board's key, in the order of run_id."""
     out: dict[str, tuple[list[float], list[str]]] = {}
     for key, problem, speedup in con.execute(_SPEEDUPS).fetchall():
         values, problems = out.setdefault(key, ([], []))
@@ -154,12 +169,14 @@ def p_name(p: float) -> str:
     return f"fast_{p:g}"
 
 
-def _row(by: str, r: dict[str, Any], speeds: tuple[list[float], list[str]], ps: Sequence[float]) -> dict[str, Any]:
+def _row(
+    by: str, r: dict[str, Any], speeds: tuple[list[float], list[str]], ps: Sequence[float], kept: Intervals
+) -> dict[str, Any]:
     n, correct = r["n"], r["correct"]
     values, problems = speeds
     rate, fast = stats.wilson(correct, n), stats.wilson(r["n_fast_1"], n)
     # A board of problems holds one problem a row: there is nothing to resample.
-    mean, middle = (stats.UNKNOWN, stats.UNKNOWN) if by == "problem" else stats.bootstrap(values, problems)
+    mean, middle = (stats.UNKNOWN, stats.UNKNOWN) if by == "problem" else kept.of(values, problems)
     out: dict[str, Any] = {"rank": None, by: r["problem_name"] or r["key"] if by == "problem" else r["key"]}
     if by == "problem":
         out |= {k: r[k] for k in ("level", "variant", "problem_id", "best_speedup", "best_model", "best_run_id")}
@@ -183,6 +200,7 @@ def _row(by: str, r: dict[str, Any], speeds: tuple[list[float], list[str]], ps: 
     out |= {
         "fast_1_lo": fast.lo,
         "fast_1_hi": fast.hi,
+        "near_tie": r["near_tie"],
         "excluded_infra": r["excluded_infra"],
         "withdrawn": r["withdrawn"],
         "flagged": r["flagged"],
@@ -195,11 +213,20 @@ def _row(by: str, r: dict[str, Any], speeds: tuple[list[float], list[str]], ps: 
         "cost_usd": r["cost_usd"],
         "wall_s": r["wall_s"],
         "median_turns": r["median_turns"],
+        "turns_to_first_correct": r["turns_to_first_correct"],
+        "turns_to_best": r["turns_to_best"],
+        "n_sol": r["n_sol"],
+        "median_sol": r["median_sol"],
+        "tokens_per_solved": r["total_tokens"] / correct if r["total_tokens"] and correct else None,
+        "cost_per_solved": r["cost_usd"] / correct if r["cost_usd"] and correct else None,
     }
     return out
 
 
-_ASCENDING = {"total_tokens", "cost_usd", "wall_s", "median_turns", "withdrawn", "flagged", "refuted", "excluded_infra"}
+_ASCENDING = {
+    "total_tokens", "cost_usd", "wall_s", "median_turns", "withdrawn", "flagged", "refuted", "excluded_infra",
+    "near_tie", "turns_to_first_correct", "turns_to_best", "tokens_per_solved", "cost_per_solved",
+}  # fmt: skip
 """Keys of which less is better."""
 
 
@@ -240,61 +267,30 @@ def sort_keys(ps: Iterable[float] = ()) -> list[str]:
     fast = [p_name(p) for p in dict.fromkeys([*DEFAULT_P, *ps])]
     return [
         *fast, "correct_rate", "geomean_speedup", "median_speedup", "n", "correct", "n_speedup", "verified",
+        "median_sol", "coverage",
         *sorted(_ASCENDING),
     ]  # fmt: skip
 
 
 def _runs(con: duckdb.DuckDBPyConnection, filters: Filters) -> Board:
     """One row a run, fastest first; what does not count last, with its reason."""
-    rows = rows_of(con.execute("from board_runs order by run_id"))
+    rows = rows_of(con.execute("from board_runs where counted order by run_id"))
     rows.sort(key=lambda r: (not r["counts_correct"], -_value(r, "speedup"), r["run_id"]))
     keep = (
         "run_id", "model", "suite", "level", "variant", "problem_id", "problem_name", "sample_id", "mode", "sweep",
         "harness", "hardware", "backend", "precision", "counts_correct", "speedup", "claimed_speedup", "outcome",
-        "failure_class", "owner", "label_conflict", "withdrawn", "reason", "flagged", "codes", "verified", "refuted",
-        "verified_on", "n_turns", "total_tokens", "cost_usd", "wall_s",
+        "failure_class", "owner", "label_conflict", "withdrawn", "near_tie", "reason", "flagged", "codes", "verified",
+        "refuted", "verified_on", "n_turns", "total_tokens", "cost_usd", "wall_s",
     )  # fmt: skip
     out: list[dict[str, Any]] = [{"rank": None, **{k: r[k] for k in keep}} for r in rows]
+    for r in out:
+        if not r["counts_correct"] and not r["reason"]:
+            r["reason"] = r["failure_class"] or ("not_claimed" if r["outcome"] == "correct" else r["outcome"])
     for i, r in enumerate(out):
         tied = i > 0 and r["speedup"] == out[i - 1]["speedup"] and r["speedup"] is not None
         r["rank"] = out[i - 1]["rank"] if tied else (i + 1 if r["speedup"] is not None else None)
-    return Board(out, _pooled(con, filters, "run") if out else [])
+    return Board(out, _run_notes(con, filters) if out else [])
 
 
-def _listed(values: Sequence[str], most: int = 4) -> str:
-    shown = ", ".join(map(str, values[:most]))
-    return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
-
-
-def _pooled(con: duckdb.DuckDBPyConnection, filters: Filters, by: str) -> list[str]:
-    """What each number of the board mixes."""
-    r = rows_of(con.execute(_POOLED))[0]
-    notes = []
-    for key, one, many, dimension in (
-        ("variants", "variant", "variants", "variant"),
-        ("modes", "mode", "modes", "mode"),
-        ("sweeps", "sweep", "sweeps", "sweep"),
-        ("gpus", "hardware", "GPU models", "hardware"),
-    ):
-        values = sorted(r[key] or [])
-        if len(values) > 1 and by not in {dimension, "run"}:
-            notes.append(f"pools {len(values)} {many} ({_listed(values)}): --{one} or --by {dimension} separates them")
-    if filters.trust == "verified":
-        where = r["verified_on"] or "no GPU model"
-        notes.append(f"verified on {where}: speedups are the measured ones, and what was not re-run does not count")
-    return notes
-
-
-def _coverage(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]]) -> list[str]:
-    """How many problems the models share; adds `n_shared`, the number that all of them attempted."""
-    attempted: dict[str, set[str]] = {}
-    for model, problem in con.execute(_PROBLEMS).fetchall():
-        attempted.setdefault(model, set()).add(problem)
-    sets = list(attempted.values())
-    shared = set.intersection(*sets) if sets else set()
-    for r in rows:
-        r["n_shared"] = len(shared)
-    if len(sets) < 2 or all(s == sets[0] for s in sets):
-        return []
-    counts = _listed([f"{m} {len(s)}" for m, s in sorted(attempted.items())])
-    return [f"models attempted different problems and share {len(shared)} ({counts})"]
+def _run_notes(con: duckdb.DuckDBPyConnection, filters: Filters) -> list[str]:
+    return board_notes.pooled(con, trust=filters.trust, by="run") + board_notes.baseline(con, filters.baseline)

@@ -11,6 +11,8 @@ import math
 import os
 import re
 import sys
+import textwrap
+import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -100,6 +102,8 @@ def emit(records: Sequence[dict[str, Any]], fmt: Format, columns: Sequence[Colum
     cells = [[plain(c.show(r.get(c.key))) for c in shown] for r in records]
     if fmt is Format.md:
         _markdown(shown, cells)
+    elif _crowded(shown, cells):
+        _records(shown, cells)
     else:
         _table(shown, cells)
 
@@ -117,10 +121,16 @@ def _markdown(columns: Sequence[Column], cells: Iterable[Sequence[str]]) -> None
     def line(parts: Iterable[str]) -> str:
         return "| " + " | ".join(p.replace("|", "\\|").replace("\n", " ") for p in parts) + " |"
 
-    print(line(c.title for c in columns))
+    print(line(c.title.replace("-\n", "") for c in columns))
     print(line("---:" if c.right else "---" for c in columns))
     for row in cells:
         print(line(row))
+
+
+def note(text: str) -> None:
+    """Say something on stderr: wrapped to the terminal, and with no control of it."""
+    lines = textwrap.wrap(plain(text), max(width(), 40), break_long_words=False, break_on_hyphens=False)
+    print("\n".join(lines), file=sys.stderr)
 
 
 def width() -> int:
@@ -130,15 +140,95 @@ def width() -> int:
     return os.get_terminal_size().columns if sys.stdout.isatty() else 80
 
 
-def _table(columns: Sequence[Column], cells: Iterable[Sequence[str]]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def display_width(text: str) -> int:
+    """Columns that text takes on a terminal: wide characters two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    shown = [c for c in text if not unicodedata.combining(c) and unicodedata.category(c) != "Cf"]
+    return len(shown) + sum(unicodedata.east_asian_width(c) in "WF" for c in shown)
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for c in columns:
-        table.add_column(c.title, justify="right" if c.right else "left", overflow="fold", no_wrap=False)
+
+def folded(text: str, room: int) -> list[str]:
+    """Lines of at most `room` columns: broken between words, else within one. Nothing is cut."""
+    out = []
+    for line in text.split("\n"):
+        rest = line
+        while display_width(rest) > room:
+            end, taken = 0, 0
+            while end < len(rest) and taken + display_width(rest[end]) <= room:
+                taken += display_width(rest[end])
+                end += 1
+            end = max(end, 1)
+            space = rest.rfind(" ", 0, end + 1)
+            if space > 0:
+                out.append(rest[:space])
+                rest = rest[space + 1 :]
+            else:
+                out.append(rest[:end])
+                rest = rest[end:]
+        out.append(rest)
+    return out
+
+
+LEAST = 8
+"""A column of text this narrow can still be read."""
+
+
+def _crowded(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> bool:
+    """Whether a table leaves its columns only a few characters each."""
+
+    def least(i: int) -> int:
+        lines = [line for text in (columns[i].title, *(row[i] for row in cells)) for line in text.split("\n")]
+        return min(max(map(display_width, lines), default=0), LEAST)
+
+    return sum(map(least, range(len(columns)))) + 2 * (len(columns) - 1) > width()
+
+
+def _records(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> None:
+    """One field a line, records apart: what a table too wide for the terminal becomes."""
+    names = [" ".join(c.title.split()) for c in columns]
+    size = max(map(display_width, names))
+    for n, row in enumerate(cells):
+        if n:
+            print()
+        for name, text in zip(names, row, strict=True):
+            lines = folded(text, max(width() - size - 2, 20))
+            print(f"{name}{' ' * (size - display_width(name))}  {lines[0]}".rstrip())
+            for line in lines[1:]:
+                print(f"{' ' * (size + 2)}{line}".rstrip())
+
+
+def _table(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> None:
+    """A table with a line under its head. Where it is too wide, the widest columns of text fold."""
+    room = [
+        max(map(display_width, "\n".join([c.title, *(row[i] for row in cells)]).split("\n")))
+        for i, c in enumerate(columns)
+    ]
+    # Sentences give way before names, and both before numbers.
+    gives = [0 if c.right else 2 if any(" " in row[i] for row in cells) else 1 for i, c in enumerate(columns)]
+    while sum(room) + 2 * (len(room) - 1) > width():
+        i = max(range(len(room)), key=lambda i: (room[i] > 12, gives[i], room[i]))
+        if room[i] <= 4:
+            break
+        room[i] -= 1
+
+    def line(parts: Sequence[str]) -> str:
+        padded = []
+        for text, size, c in zip(parts, room, columns, strict=True):
+            gap = " " * (size - display_width(text))
+            padded.append(gap + text if c.right else text + gap)
+        return "  ".join(padded).rstrip()
+
+    def block(texts: Sequence[str], *, bottom: bool = False) -> None:
+        lines = [folded(t, size) for t, size in zip(texts, room, strict=True)]
+        height = max(map(len, lines), default=0)
+        for parts in lines:
+            fill = [""] * (height - len(parts))
+            parts[:] = fill + parts if bottom else parts + fill
+        for i in range(height):
+            print(line([parts[i] for parts in lines]))
+
+    block([c.title for c in columns], bottom=True)
+    print("─" * (sum(room) + 2 * max(len(room) - 1, 0)))
     for row in cells:
-        table.add_row(*(Text(v) for v in row))
-    Console(width=width(), highlight=False, emoji=False, markup=False).print(table)
+        block(row)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from kbstats.analytics.output import rows_of
+from kbstats.analytics.output import plain, rows_of
 from kbstats.ingest.errors import KbstatsError, UsageError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def find(con: duckdb.DuckDBPyConnection, words: Sequence[str]) -> str:
     if len(found) > 1:
         shown = [f"{r['run_id'][:10]} {r['model']} L{r['level']} P{r['problem_id']} {r['sweep']}" for r in found[:6]]
         more = f" and {len(found) - 6} more" if len(found) > 6 else ""
-        raise UsageError(f"{len(found)} runs fit {text!r}", hint="; ".join(shown) + more)
+        raise UsageError(f"{len(found)} runs fit {text!r}", hint=plain("; ".join(shown) + more))
     return str(found[0]["run_id"])
 
 
@@ -113,9 +113,18 @@ select
     c.turn, c.seq, c.tool, c.ok, c.outcome, c.kernel_sha256, c.duration_s,
     f.failure_class, f.evidence,
     c.kernel_sha256 is not null and c.kernel_sha256 is distinct from
-    lag(c.kernel_sha256 ignore nulls) over (order by c.turn, c.seq) as new_kernel
+    lag(c.kernel_sha256 ignore nulls) over (order by c.turn, c.seq) as new_kernel,
+    e.lines_added, e.lines_removed, e.previous_sha256,
+    f.evidence_start, f.evidence_end,
+    -- The same class on the same kernel by the same tool as before: nothing was learned.
+    f.failure_class is not null and c.kernel_sha256 is not null and row_number() over (
+        partition by c.tool, c.kernel_sha256, f.failure_class order by c.turn, c.seq
+    ) > 1 as repeated
 from tool_calls as c
 left join tool_failures as f on c.run_id = f.run_id and c.turn = f.turn and c.seq = f.seq
+left join (
+    select * from kernel_edits where run_id = $id
+) as e on c.turn = e.turn and c.seq = e.seq
 where c.run_id = $id
 order by c.turn, c.seq
 """
@@ -150,6 +159,13 @@ _FINDINGS = """
 select code, severity, blocks, message, value, threshold from audit_findings where run_id = $id
 order by case severity when 'error' then 0 when 'warning' then 1 else 2 end, code
 """
+_ANNOTATIONS = """
+select a.verdict, a.text, a.author
+from annotations as a
+where a.run_id = $id or a.kernel_sha256 in (select submitted_kernel_sha256 from runs where run_id = $id)
+order by a.verdict, a.text
+"""
+_KERNEL = "select source_code from kernels where kernel_sha256 = ?"
 _LINKS = """
 select if(run_id = $id, linked_run_id, run_id) as other, run_id = $id as richer, matched_on
 from run_links where run_id = $id or linked_run_id = $id order by other
@@ -161,7 +177,7 @@ def load(con: duckdb.DuckDBPyConnection, run_id: str) -> dict[str, Any]:
 
     Returns:
         `run` (its row, with outcome and evidence), `turns` (each with its `calls`, and these with
-        their `diagnostics`), `metrics`, `trust`, `verifications`, `findings` and `links`.
+        their `diagnostics`), `metrics`, `trust`, `verifications`, `findings`, `annotations` and `links`.
     """
     def ask(sql: str) -> list[dict[str, Any]]:
         return rows_of(con.execute(sql, {"id": run_id}))
@@ -181,5 +197,31 @@ def load(con: duckdb.DuckDBPyConnection, run_id: str) -> dict[str, Any]:
         "trust": ask(_TRUST),
         "verifications": ask(_VERIFIED),
         "findings": ask(_FINDINGS),
+        "annotations": ask(_ANNOTATIONS),
         "links": ask(_LINKS),
     }
+
+
+def diffs(con: duckdb.DuckDBPyConnection, found: dict[str, Any]) -> dict[tuple[int, int], list[str]]:
+    """What changed from each kernel of a run to the next, by (turn, seq) of the call that sent the later one.
+
+    Args:
+        con: A connection.
+        found: What `load` returned.
+
+    Returns:
+        Lines of a unified diff without its head; of the first kernel none.
+    """
+    import difflib
+
+    def source(sha: str) -> list[str]:
+        row = con.execute(_KERNEL, [sha]).fetchone()
+        return str(row[0]).splitlines() if row else []
+
+    out: dict[tuple[int, int], list[str]] = {}
+    for t in found["turns"]:
+        for c in t["calls"]:
+            if c["new_kernel"] and c["previous_sha256"]:
+                lines = difflib.unified_diff(source(c["previous_sha256"]), source(c["kernel_sha256"]), lineterm="", n=2)
+                out[c["turn"], c["seq"]] = list(lines)[2:]
+    return out

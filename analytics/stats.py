@@ -85,36 +85,83 @@ def bootstrap(values: Sequence[float], problems: Sequence[str]) -> tuple[Interva
         return UNKNOWN, UNKNOWN
     index = np.fromiter((names[p] for p in problems), dtype=np.intp, count=len(problems))
     speedups = np.asarray(values, dtype=np.float64)
-    logs = np.log(speedups)
     order = np.argsort(speedups, kind="stable")
     per_problem = np.bincount(index, minlength=len(names)).astype(np.float64)
-    log_sums = np.bincount(index, weights=logs, minlength=len(names))
+    log_sums = np.bincount(index, weights=np.log(speedups), minlength=len(names))
+    single = len(values) == len(names)
     rng = np.random.default_rng(SEED)
-    chances = np.full(len(names), 1 / len(names))
     means, medians = np.empty(RESAMPLES), np.empty(RESAMPLES)
-    block = max(1, _CELLS // max(len(names), len(values)))
+    block = max(1, _CELLS // len(values))
     for start in range(0, RESAMPLES, block):
         stop = min(start + block, RESAMPLES)
-        drawn = rng.multinomial(len(names), chances, size=stop - start)  # (block, problems)
-        means[start:stop] = np.exp((drawn @ log_sums) / (drawn @ per_problem))
-        medians[start:stop] = _medians(speedups[order], drawn[:, index[order]])
+        drawn = rng.integers(0, len(names), size=(stop - start, len(names)), dtype=np.int32)
+        means[start:stop] = np.exp(log_sums[drawn].sum(axis=1) / per_problem[drawn].sum(axis=1))
+        if single:
+            medians[start:stop] = np.median(speedups[drawn], axis=1)
+        else:
+            times = _times(drawn, len(names))
+            medians[start:stop] = _medians_near(speedups[order], index[order], times)
     return _percentiles(means), _percentiles(medians)
 
 
-def _medians(ordered: NDArray[np.float64], weights: NDArray[np.int64]) -> NDArray[np.float64]:
+def _times(drawn: NDArray[np.int32], n: int) -> NDArray[np.int64]:
+    """How often each of n problems stands in each row of draws, shape (block, n)."""
+    import numpy as np
+
+    rows = np.arange(len(drawn), dtype=np.int64)[:, None] * n
+    return np.bincount((rows + drawn).ravel(), minlength=len(drawn) * n).reshape(len(drawn), n)
+
+
+def _medians_near(
+    ordered: NDArray[np.float64], problem: NDArray[np.intp], times: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Median of each resample, looking first only where medians of resamples lie.
+
+    Their rank scatters by at most half of n over the root of the number of problems; five times that
+    around the middle is looked at. Where one lies outside, everything is.
+
+    Args:
+        ordered: Values in ascending order, shape (n,).
+        problem: The problem of each, shape (n,).
+        times: How often each problem is drawn, shape (block, problems).
+    """
+    import numpy as np
+
+    n, problems = len(ordered), times.shape[1]
+    reach = int(2.5 * n / math.sqrt(problems)) + 2
+    first, last = max(0, n // 2 - reach), min(n, n // 2 + reach)
+    if last - first < n:
+        below = times @ np.bincount(problem[:first], minlength=problems)
+        total = times @ np.bincount(problem, minlength=problems)
+        within = times @ np.bincount(problem[first:last], minlength=problems)
+        if (below < (total + 1) // 2).all() and (below + within >= total // 2 + 1).all():
+            return _medians(ordered[first:last], times[:, problem[first:last]], below=below, total=total)
+    return _medians(ordered, times[:, problem])
+
+
+def _medians(
+    ordered: NDArray[np.float64],
+    weights: NDArray[np.int64],
+    *,
+    below: NDArray[np.int64] | None = None,
+    total: NDArray[np.int64] | None = None,
+) -> NDArray[np.float64]:
     """Median of each row's multiset, in which value j stands `weights[i, j]` times.
 
     Args:
         ordered: Values in ascending order, shape (n,).
         weights: How often each is drawn, shape (block, n); no row is all zero.
+        below: How many further values of each row lie below all of these.
+        total: How many values each row has in all.
     """
     import numpy as np
 
-    reached = np.cumsum(weights, axis=1, dtype=np.int64)
-    total = reached[:, -1]
+    reached = np.cumsum(weights, axis=1, dtype=np.int32)
+    if below is None or total is None:
+        below, total = np.zeros(len(weights), dtype=np.int64), reached[:, -1].astype(np.int64)
     # positions from 1: the lower and the upper middle value of a sorted list of `total` values
-    lower = (reached < ((total + 1) // 2)[:, None]).sum(axis=1)
-    upper = (reached < (total // 2 + 1)[:, None]).sum(axis=1)
+    lower = (reached < ((total + 1) // 2 - below).astype(np.int32)[:, None]).sum(axis=1)
+    upper = (reached < (total // 2 + 1 - below).astype(np.int32)[:, None]).sum(axis=1)
     middle: NDArray[np.float64] = (ordered[lower] + ordered[upper]) / 2
     return middle
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 OWNERS = ("model", "harness", "infrastructure", "provider", "suite")
 """Whose failure a class is."""
 
-FIELDS = ("text", "diagnostic", "metadata_error", "feedback", "source_outcome")
+FIELDS = ("text", "harness", "diagnostic", "metadata_error", "feedback", "source_outcome")
 """What a rule may look at; sql/models/failure_texts.sql says where each comes from."""
 
 
@@ -40,13 +40,19 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _condition(needle: str | None, pattern: str | None) -> str:
-    parts = [f"contains(body, {_literal(needle)})"] if needle else []
+def _condition(needle: str | None, pattern: str | None, *, folded: bool = False) -> str:
+    """SQL that says whether a rule matches `body`; of labels the case does not count (`folded`)."""
+    if folded:
+        needle, pattern = needle and needle.lower(), pattern and f"(?i){pattern}"
+    text = "lower(body)" if folded else "body"
+    parts = [f"contains({text}, {_literal(needle)})"] if needle else []
     parts += [f"regexp_matches(body, {_literal(pattern)})"] if pattern else []
     return " and ".join(parts)
 
 
-def _words(needle: str | None, pattern: str | None) -> str:
+def _words(field: str, needle: str | None, pattern: str | None) -> str:
+    if field == "source_outcome":
+        return "body"
     return f"regexp_extract(body, {_literal(pattern)})" if pattern else _literal(needle or "")
 
 
@@ -59,11 +65,14 @@ def macros() -> tuple[str, str]:
     """
     fields = []
     for field in FIELDS:
+        folded = field == "source_outcome"
         own = [(n, needle, pattern) for n, _, f, needle, pattern in rules() if f == field]
-        whens = "\n".join(f"        when {_condition(needle, pattern)} then {n}" for n, needle, pattern in own)
+        whens = "\n".join(
+            f"        when {_condition(needle, pattern, folded=folded)} then {n}" for n, needle, pattern in own
+        )
         fields.append(f"    when {_literal(field)} then case\n{whens}\n    end")
     first = "create or replace macro first_rule(field, body) as case field\n" + "\n".join(fields) + "\nend"
-    words = "\n".join(f"    when {n} then {_words(needle, pattern)}" for n, _, _, needle, pattern in rules())
+    words = "\n".join(f"    when {n} then {_words(field, needle, pattern)}" for n, _, field, needle, pattern in rules())
     return first, f"create or replace macro rule_words(rule, body) as case rule\n{words}\nend"
 
 
@@ -95,6 +104,14 @@ def page() -> str:
         "it, the model's `provider`, or the `suite`. `kbstats leaderboard --exclude-infra` takes out runs that ended",
         'by a class of `harness` or `infrastructure`. "Ends as" is the outcome of a run whose last submission failed',
         "so.",
+        "",
+        "`kbstats failures` counts failing calls and failed runs by class, owner, model, problem, sweep or tool.",
+        "`--runs` lists every failed run with the words that decided, where they stand in the text and by which rule.",
+        "`--patterns` shows failures of whole sweeps: the same class on 80 % of a model's runs, or on ten problems",
+        "in a row, by something that is not the kernels' doing (`sql/models/sweep_patterns.sql`); such runs carry the",
+        "finding `sweep_invalid`. `--paths` shows how agents move between states, the turns each class costs and how",
+        "often a run gets over it, the same error again on the same kernel, which tools precede a pass, how much",
+        "changes from one kernel to the next, and what a model has after so many turns.",
         "",
     ]
     for c in classes():

@@ -7,6 +7,7 @@ replaced whenever the installed package's own differ.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from importlib import metadata
@@ -26,6 +27,8 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
+# A new file: blocks of 32 KB, since each of some forty tables takes at least one; texts in zstd.
+_STORAGE: dict[str, str | bool | int | float | list[str]] = {"default_block_size": 32768}
 # Read-only alone still reads any file and writes by COPY. Set once the connection is otherwise
 # configured: from then on nothing can be changed back.
 _SEAL = ("set enable_external_access = false", "set lock_configuration = true")
@@ -48,7 +51,7 @@ def _connect(path: Path, *, read_only: bool, sealed: bool = False) -> duckdb.Duc
     import duckdb
 
     try:
-        con = duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
+        con = duckdb.connect(str(path), read_only=read_only, config=_CONFIG if read_only else _CONFIG | _STORAGE)
     except duckdb.IOException as e:
         raise _explained(path, str(e)) from e
     except duckdb.Error as e:
@@ -128,7 +131,9 @@ def open_write(path: Path) -> duckdb.DuckDBPyConnection:
     con = _connect(path, read_only=False)
     try:
         con.execute("set checkpoint_threshold = '10GB'")  # one checkpoint at the end, not several on the way
-        if new:
+        con.execute("set force_compression = 'zstd'")
+        if new or not con.execute("select 1 from duckdb_tables() limit 1").fetchall():
+            # Also a file that was made, and whose maker was stopped before it made tables.
             con.execute("begin")
             catalog.create_schema(con)
             con.execute("insert into meta values ('schema_hash', ?)", [catalog.digest("schema")])
@@ -162,14 +167,35 @@ def open_read(path: Path, *, sealed: bool = False) -> duckdb.DuckDBPyConnection:
     except BaseException:
         con.close()
         raise
-    if found.get("models_hash") != _models_digest():
+    if found.get("models_hash") != _models_digest() or found.get("derived") == "stale":
         con.close()
-        open_write(path).close()  # installs the models of this version
+        with contextlib.closing(open_write(path)) as writer:  # installs the models of this version
+            if is_stale(writer):
+                finish(writer)
         con = _connect(path, read_only=True, sealed=sealed)
     return con
 
 
+def is_stale(con: duckdb.DuckDBPyConnection) -> bool:
+    """Whether tables changed since links and stored models were brought up to date."""
+    return _meta(con).get("derived") == "stale"
+
+
 def refresh(con: duckdb.DuckDBPyConnection) -> None:
     """Bring stored models up to date after tables changed, and write everything to the file."""
-    catalog.refresh_stored(con)
+    from kbstats.analytics import intervals
+    from kbstats.ingest import store
+
+    with store.transaction(con):
+        catalog.refresh_stored(con)
+        intervals.store(con)
+        con.execute("delete from meta where key = 'derived'")
     con.execute("checkpoint")
+
+
+def finish(con: duckdb.DuckDBPyConnection) -> None:
+    """Do what an ingest that was stopped half way has not done: links, leftovers, stored models."""
+    from kbstats.ingest import pipeline
+
+    pipeline.settle(con)
+    refresh(con)

@@ -49,6 +49,9 @@ def main() -> None:
     print(f"{'command':<40}{'ms':>8}{'x python -c pass':>20}")
     for name, s in seconds.items():
         print(f"{name:<40}{s * 1000:>8.0f}{s / base:>20.1f}")
+    print(flush=True)
+    here = Path(__file__).resolve().parent
+    subprocess.run([sys.executable, str(here / "ingest_bench.py")], check=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 OK, PARTIAL, REJECTED = "ok", "partial", "rejected"
 MAX_ISSUES = 50
 """Issues kept for one file; a file broken in ten thousand places is told of in fifty."""
+
+_COUNTS = ("input_tokens", "output_tokens", "total_tokens")
+_RESULTS = ("runtime_us", "ref_runtime_us", "speedup")
+AT_LEAST_0: dict[str, tuple[str, ...]] = {
+    "runs": (*_RESULTS, *_COUNTS, "max_turns", "n_turns", "n_tool_calls", "wall_s", "cost_usd"),
+    "turns": (*_COUNTS, "llm_s", "tools_s", "wall_s"),
+    "tool_calls": ("duration_s",),
+    "timeouts": ("budget_s", "elapsed_s"),
+    "baselines": ("mean_us", "std_us", "min_us", "max_us"),
+}
+"""Columns that hold no negative number, and none that is not finite; a runtime or a speedup is above 0."""
 
 _encode = msgspec.json.Encoder(decimal_format="string").encode
 
@@ -42,6 +53,7 @@ class Batch:
         self.keys: set[str] = set()
         """Ids that may stand only once in a chunk, beside those of the runs."""
         self._dropped_issues = 0
+        self._told: set[str] = set()
 
     def add(self, row: Row) -> None:
         """Take one record. The same run twice in one file: the first stays, the second is an issue."""
@@ -128,7 +140,13 @@ class Batch:
         self.issue(code, message, severity="error", location=location)
 
     def finish(self) -> None:
-        """Close the file: say how many issues were left out, and put the kernels among the records."""
+        """Close the file: no impossible numbers, a word on issues left out, the kernels among the records."""
+        for table, columns in AT_LEAST_0.items():
+            for row in self.rows.get(table, ()):
+                for column in columns:
+                    value = getattr(row, column)
+                    if isinstance(value, (int, float)) and not 0 < value < math.inf:
+                        self._impossible(row, column, value)
         if self._dropped_issues:
             self.rows[Issue.table].append(
                 Issue(
@@ -141,6 +159,22 @@ class Batch:
             )
         if self.kernels:
             self.rows[Kernel.table] = list(self.kernels.values())
+
+    def _impossible(self, row: Row, column: str, value: float) -> None:
+        """A number that nothing can have becomes unknown; one that no harness writes for unknown is told of."""
+        if value == 0 and column not in _RESULTS:
+            return
+        setattr(row, column, None)
+        place = f"{row.table}.{column}"
+        if value in {0, -1} or place in self._told:
+            return
+        self._told.add(place)
+        self.issue(
+            "sentinel",
+            f"{column} cannot be {value}; it is read as unknown",
+            location=place,
+            run_id=getattr(row, "run_id", None),
+        )
 
     @property
     def run_ids(self) -> set[str]:
@@ -228,12 +262,12 @@ def clean(text: str) -> str:
     return text
 
 
-def _column(values: list[Any], kind: str) -> pa.Array:
+def _column(values: Sequence[Any], kind: str) -> pa.Array:
     import pyarrow as pa
 
     arrow = _arrow_types()[kind]
     if kind == "json":
-        values = [None if v is None else json_text(v) for v in values]
+        values = [None if v is None else "{}" if v == {} else json_text(v) for v in values]
     try:
         return pa.array(values, arrow)
     except UnicodeEncodeError:
@@ -257,10 +291,11 @@ def to_arrow(batches: Iterable[Batch]) -> dict[str, pa.Table]:
         if table == Kernel.table:
             rows = list({r.kernel_sha256: r for r in rows}.values())  # type: ignore[attr-defined]
         if rows:
+            columns = zip(*map(msgspec.structs.astuple, rows), strict=True)
             tables[table] = pa.table(
                 {
-                    column: _column([getattr(r, attr) for r in rows], kind)
-                    for attr, column, kind in columns_of(table)
+                    column: _column(values, kind)
+                    for values, (_, column, kind) in zip(columns, columns_of(table), strict=True)
                 }
             )
     return tables

@@ -1,7 +1,10 @@
 """The same run from two sources: one is the run, the others stand in `run_copies` with their whole record.
 
 Which one is the run does not depend on the order of reading: the one with turns before the one
-without, then the later `finished_at`, then the later file, then the path that sorts first.
+without, the original before a rendering of it, then the later `finished_at`, among those that have
+none the one that fills more columns, then the later file, then the path that sorts first.
+
+What a rendering alone tells exactly, the run takes from it: see `adopt`.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ if TYPE_CHECKING:
 PARTS = ("turns", "messages", "tool_calls", "compile_errors", "timeouts", "metrics")
 """Tables whose rows belong to a run, as they stand in a copy's record."""
 
-_LABELS = ("source_outcome", "correct", "compiled", "finished_at", "sweep")
+RENDERED = frozenset({"popcornbench_page"})
+"""Formats that show a run which another format records."""
 _OWN = ("source_id", "format")
 _NEVER = datetime(1, 1, 2, tzinfo=UTC)
 
@@ -34,11 +38,14 @@ class _Copy(NamedTuple):
     record: dict[str, Any]
 
     @property
-    def order(self) -> tuple[bool, datetime, int, tuple[int, ...]]:
+    def order(self) -> tuple[bool, bool, datetime, int, int, tuple[int, ...]]:
         """The greatest is the run."""
         run = self.record["run"]
+        finished = run["finished_at"]
+        filled = 0 if finished else sum(v is not None for v in run.values())
         backwards = tuple(-ord(c) for c in self.path)
-        return bool(self.record["turns"]), run["finished_at"] or _NEVER, self.mtime_us, backwards
+        original = run["format"] not in RENDERED
+        return bool(self.record["turns"]), original, finished or _NEVER, filled, self.mtime_us, backwards
 
 
 def resolve(con: duckdb.DuckDBPyConnection, chunk: Chunk) -> tuple[dict[str, pa.Table], int]:
@@ -53,7 +60,7 @@ def resolve(con: duckdb.DuckDBPyConnection, chunk: Chunk) -> tuple[dict[str, pa.
     runs = tables.get("runs")
     if runs is None:
         return tables, 0
-    con.register("incoming_runs", runs)
+    con.register("incoming_runs", runs.select(["run_id"]))
     try:
         clash = [
             r[0]
@@ -101,6 +108,64 @@ def reason(run: dict[str, Any], copy: dict[str, Any]) -> str:
     same_start = a["started_at"] is not None and a["started_at"] == b["started_at"]
     same_steps = bool(run["tool_calls"]) and _steps(run) == _steps(copy)
     return "relabelled" if same_steps or (same_start and len(run["turns"]) == len(copy["turns"])) else "rerun"
+
+
+_PAGE = """(
+    select
+        run_id,
+        max(try_cast(record ->> '$.run.speedup' as double)) as speedup,
+        max(record ->> '$.run.reference_sha256') as reference_sha256
+    from run_copies
+    where source_id in (select source_id from sources where format in ('popcornbench_page', 'kbstats_export'))
+        and record ->> '$.run.format' = 'popcornbench_page'
+    group by run_id
+) as page"""
+_FORGET = """
+update runs set
+    speedup = if(extra ->> '$.speedup_from' is null, speedup, try_cast(extra ->> '$.speedup_own' as double)),
+    baseline = if(extra ->> '$.speedup_from' is not null and extra ->> '$.speedup_own' is null, null, baseline),
+    reference_sha256 = if(extra ->> '$.reference_from' is null, reference_sha256, null),
+    extra = json_merge_patch(
+        extra, '{"speedup_from": null, "speedup_own": null, "reference_from": null}'::json
+    )
+where format = 'popcornbench' and contains(extra::varchar, '_from":"page"')
+"""
+_ADOPT_SPEEDUP = """
+update runs set
+    extra = json_merge_patch(
+        coalesce(extra, '{}'::json), json_object('speedup_from', 'page', 'speedup_own', runs.speedup)
+    ),
+    speedup = page.speedup,
+    baseline = coalesce(baseline, 'eager')
+from PAGE
+where runs.run_id = page.run_id and runs.format = 'popcornbench' and page.speedup is not null
+    -- the cell has two decimals; runtimes have three significant figures, unless something rounded them
+    and coalesce(abs(runs.speedup - page.speedup) > 0.005 + 0.01 * page.speedup, true)
+"""
+_ADOPT_REFERENCE = """
+update runs set
+    reference_sha256 = page.reference_sha256,
+    extra = json_merge_patch(coalesce(extra, '{}'::json), json_object('reference_from', 'page'))
+from PAGE
+where runs.run_id = page.run_id and runs.reference_sha256 is null and page.reference_sha256 is not null
+"""
+
+
+def adopt(con: duckdb.DuckDBPyConnection) -> None:
+    """Let trajectories take from their pages what only the page tells exactly, and say so in `extra`.
+
+    The page's speedup cell was computed before anything was rounded. Where a trajectory's own
+    runtimes contradict it by more than the cell's two decimals explain, the cell is the speedup
+    (`speedup_from`, `speedup_own`). The page also shows the reference (`reference_from`).
+    """
+    pages = con.execute(
+        "select count(*) from run_copies where source_id in "
+        "(select source_id from sources where format in ('popcornbench_page', 'kbstats_export'))"
+    ).fetchall()[0][0]
+    con.execute(_FORGET)
+    if pages:
+        con.execute(_ADOPT_SPEEDUP.replace("PAGE", _PAGE))
+        con.execute(_ADOPT_REFERENCE.replace("PAGE", _PAGE))
 
 
 def _steps(record: dict[str, Any]) -> list[tuple[Any, ...]]:

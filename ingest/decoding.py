@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kbstats.ingest import registry
-from kbstats.ingest.batch import REJECTED, Batch, to_arrow
+from kbstats.ingest import archives, folders, hashing, registry
+from kbstats.ingest.batch import PARTIAL, REJECTED, Batch, to_arrow
 from kbstats.ingest.errors import KbstatsError
 from kbstats.ingest.format import Format, Source
 from kbstats.ingest.hashing import ContentHash
+from kbstats.ingest.scan import path_text
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     import pyarrow as pa
+
+CHUNK_BYTES = 64 << 20
+"""Raw bytes in one chunk, beyond which a new one begins: an archive may hold gigabytes."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,10 @@ class Task:
     """The source is on record already."""
     known_hash: str | None = None
     """Content hash on record: the same content is not decoded again."""
+    members: dict[str, str | None] | None = None
+    """Of an archive: paths and content hashes of its members on record."""
+    only: str | None = None
+    """Of an archive: the one format that its members are read with."""
 
 
 @dataclass
@@ -46,6 +56,8 @@ class FileResult:
     status: str
     n_runs: int = 0
     unchanged: bool = False
+    gone: list[str] = field(default_factory=list)
+    """Source ids of what an archive held when it was read before, and holds no more."""
 
 
 @dataclass
@@ -107,28 +119,104 @@ def decode(task: Task) -> tuple[FileResult, Batch]:
 
 def decode_many(tasks: list[Task]) -> list[Chunk]:
     """Read some files into chunks; a new chunk begins where an id of the current one comes again."""
-    chunks: list[Chunk] = []
+    return list(chunks_of(tasks))
+
+
+def chunks_of(tasks: list[Task]) -> Iterator[Chunk]:
+    """Read some files into chunks, one after the other; an archive's members come in chunks as well."""
     results: list[FileResult] = []
     batches: list[Batch] = []
     keys: set[str] = set()
+    size = 0
 
-    def close() -> None:
+    def close() -> Iterator[Chunk]:
+        nonlocal size
         if results:
-            chunks.append(_chunk(results[:], batches[:]))
+            yield _chunk(results[:], batches[:])
         results.clear()
         batches.clear()
         keys.clear()
+        size = 0
 
     for task in tasks:
-        result, batch = decode(task)
-        own = batch.run_ids | batch.keys
-        if not keys.isdisjoint(own):
-            close()
-        results.append(result)
-        batches.append(batch)
-        keys |= own
-    close()
-    return chunks
+        for result, batch in opened(task) if task.format == archives.NAME else (decode(task),):
+            own = batch.run_ids | batch.keys
+            if size > CHUNK_BYTES or not keys.isdisjoint(own):
+                yield from close()
+            results.append(result)
+            batches.append(batch)
+            keys |= own
+            size += result.task.size
+    yield from close()
+
+
+def opened(task: Task) -> Iterator[tuple[FileResult, Batch]]:
+    """An archive's members, each a source of its own, then the archive itself."""
+    import tempfile
+
+    own = Batch(task.source_id, task.path_text)
+    left = dict(task.members or {})
+    digest: str | None = None
+
+    def report(code: str, message: str, member: str) -> None:
+        own.issue(code, f"{member[:120]}: {message}" if member else message, severity="error", location=member or None)
+
+    with tempfile.TemporaryDirectory(prefix="kbstats-", ignore_cleanup_errors=True) as name:
+        folder = Path(name).resolve()
+        top = archives.inside(task.path, folder)
+        try:
+            digest = _file_hash(task.path)
+            found = dict(archives.unpack(task.path, top, report))
+        except OSError as e:
+            own.reject("unreadable", f"cannot be read: {e.strerror or e}")
+            found, left = {}, {}
+        folders.forget()
+        for result, batch in _read_members(task, top, found):
+            left.pop(result.task.path_text, None)
+            yield result, batch
+    if any(i.code in {"truncated", "archive_too_large"} for i in own.rows.get("ingest_issues", ())):  # type: ignore[attr-defined]
+        own.status = PARTIAL
+    own.finish()
+    yield FileResult(task, digest, own.status, gone=[hashing.text_id(p, n=16) for p in left]), own
+
+
+def _read_members(task: Task, top: Path, found: dict[Path, str]) -> Iterator[tuple[FileResult, Batch]]:
+    only = [registry.load(task.only)] if task.only else None
+    claimed: list[tuple[Path, Format, tuple[Path, ...]]] = []
+    taken: set[Path] = set()
+    for path in sorted(found):
+        fmt = registry.sniff(path, only) if path.is_file() else None
+        if fmt is not None:
+            companions = tuple(sorted(fmt.companions(path)))
+            claimed.append((path, fmt, companions))
+            taken.update(companions)
+    prefix = task.path_text + archives.INSIDE
+    for path, fmt, companions in claimed:
+        text = prefix + path_text(path.relative_to(top))
+        member = dataclasses.replace(
+            task,
+            source_id=hashing.text_id(text, n=16),
+            path=path,
+            path_text=text,
+            format=fmt.name,
+            companions=companions,
+            size=path.stat().st_size + sum(c.stat().st_size for c in companions if c.is_file()),
+            known=text in (task.members or {}),
+            known_hash=(task.members or {}).get(text),
+            members=None,
+        )
+        result, batch = decode(member)
+        for issue in batch.rows.get("ingest_issues", ()):
+            issue.path = issue.path.replace(str(top) + os.sep, prefix)  # type: ignore[attr-defined]
+        yield result, batch
+
+
+def _file_hash(path: Path) -> str:
+    h = hashing.ContentHash()
+    with path.open("rb") as f:
+        while block := f.read(1 << 20):
+            h.add("", block)
+    return h.hexdigest()
 
 
 def _chunk(results: list[FileResult], batches: list[Batch]) -> Chunk:

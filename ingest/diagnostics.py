@@ -49,15 +49,7 @@ class _Tool(NamedTuple):
 
 _TOOLS: dict[str, _Tool] = {
     "nvcc": _Tool(
-        (
-            "): error",
-            "): warning",
-            "): fatal error",
-            "): catastrophic error",
-            "): internal error",
-            "): remark",
-            "): note",
-        ),
+        ("): ",),
         re.compile(rf"{_FILE}\((?P<line>\d+)\): {_SEVERITY}(?: #(?P<code>\d+(?:-D)?))?\s*: (?P<message>[^\n]*)"),
         from_word=True,
     ),
@@ -67,7 +59,7 @@ _TOOLS: dict[str, _Tool] = {
         from_word=True,
     ),
     "driver": _Tool(
-        ("nvcc fatal", "nvcc error", "nvcc warning"),
+        ("nvcc ",),
         re.compile(r"nvcc (?P<severity>fatal|error|warning)\s*: (?P<message>[^\n]*)"),
     ),
     "ptxas": _Tool(
@@ -83,8 +75,7 @@ _TOOLS: dict[str, _Tool] = {
             "multiple definition of ",
             "cannot find -l",
             "collect2: ",
-            "nvlink error",
-            "nvlink fatal",
+            "nvlink ",
         ),
         re.compile(
             r"(?P<message>(?:undefined reference to|multiple definition of) [`'‘][^\n]*?['’](?:; [^\n]*)?(?=\s|$)"
@@ -100,12 +91,15 @@ _NEXT = re.compile(
     r"|[^\s:()]+:\d+:\d+: (?:error|warning|fatal error|note):"
     r"|\d+ errors? detected in the compilation|ninja: build stopped|nvcc warning|ptxas )|\s\^\s"
 )
+_NEXT_WORDS = ("error", "warning", "note", "ninja", "ptxas", "^")
+"""One of these is part of whatever `_NEXT` finds."""
 _CODE = re.compile(r"\s\[(?P<code>-[\w+=-]+)\]\s*$")
 _EXTENSION = re.compile(r"Error building extension '(?P<name>[^'\n]*)'")
 _PYTHON = re.compile(
     r"(?:^|\n|(?<=\. )|raised: )(?:[A-Za-z_][\w.]*\.)?"
     r"(?P<name>[A-Z]\w*(?:Error|Exception|Construct|Resources))(?:: (?P<message>[^\n]*)|(?=\n|$))"
 )
+_NAME_ENDS = ("Error", "Exception", "Construct", "Resources")
 _FRAME = re.compile(r'File "(?P<file>[^"\n]*)", line (?P<line>\d+)')
 _INLINE = re.compile(r"\((?P<file>[^\s(),]+), line (?P<line>\d+)\)")
 _TRITON_AT = re.compile(r"at (?P<line>\d+):(?P<col>\d+):?")
@@ -198,7 +192,7 @@ def _int(digits: str | None) -> int | None:
 def _one_line(text: str) -> str:
     """A message up to the next diagnostic, where the text has lost its line ends."""
     text = text.strip()
-    if m := _NEXT.search(text):
+    if any(word in text for word in _NEXT_WORDS) and (m := _NEXT.search(text)):
         text = text[: m.start()].rstrip()
     return text[:MESSAGE_CHARS]
 
@@ -211,7 +205,7 @@ def _python(text: str, *, native: bool) -> Iterator[tuple[int, Diagnostic]]:
         yield extension.start(), Diagnostic("ninja", "error", message, class_="compile.extension_build")
     seen: set[str] = set()
     raised_by_eval = "eval_kernel_against_ref raised:" in text
-    for m in _PYTHON.finditer(text):
+    for m in _raised(text):
         name, message = m["name"], (m["message"] or "").strip()
         if _EXTENSION.match(message) or message in seen or _wrapper(text, m):
             continue
@@ -221,6 +215,20 @@ def _python(text: str, *, native: bool) -> Iterator[tuple[int, Diagnostic]]:
         yield _located(text, m, name)
     if not seen and not native and not extension and (d := _told(text)):
         yield 0, d
+
+
+def _raised(text: str) -> Iterator[re.Match[str]]:
+    """Matches of `_PYTHON`, looked for in the lines alone that hold the end of an exception's name."""
+    lines: set[tuple[int, int]] = set()
+    for name in _NAME_ENDS:
+        at = text.find(name)
+        while at >= 0:
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end
+            lines.add((max(text.rfind("\n", 0, at), 0), end))
+            at = text.find(name, end)
+    for start, end in sorted(lines):
+        yield from _PYTHON.finditer(text, start, end)
 
 
 def _wrapper(text: str, m: re.Match[str]) -> bool:

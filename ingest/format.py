@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable
     from pathlib import Path
 
@@ -70,10 +71,19 @@ class Format:
     name: str = ""
     suffixes: frozenset[str] | None = None
     """File suffixes it may claim (lower case, with the dot); None: any. Others are never opened for it."""
+    pattern: re.Pattern[str] | None = None
+    """What the path must end in (`fullmatch` of the path or of the file's name); None: anything."""
+
+    owns_companions: bool = False
+    """Its companions are no sources of their own, whatever they look like."""
 
     def sniff(self, path: Path, head: bytes) -> int:
         """How sure it is that the file is its own: 0 to 100 (`NO` … `EXACT`)."""
         raise NotImplementedError
+
+    def gives_way(self, path: Path) -> bool:  # noqa: ARG002  most formats never do
+        """Whether another file now speaks for one that this format has read: its rows go then."""
+        return False
 
     def companions(self, path: Path) -> Iterable[Path]:  # noqa: ARG002  a format without companions
         """Existing files that belong to `path`. Called on every ingest, so it must be cheap."""

@@ -15,17 +15,25 @@ _CUT = re.compile(
 
 def normalised(text: str) -> str:
     """A source text as it is hashed: CRLF to LF, white space at its end stripped."""
-    return text.replace("\r\n", "\n").rstrip()
+    return (text.replace("\r\n", "\n") if "\r" in text else text).rstrip()
 
 
 def source_sha256(text: str) -> str:
     """Sha256 of a source text's UTF-8 form after `normalised`; hexadecimal."""
-    return hashlib.sha256(normalised(text).encode("utf-8", "replace")).hexdigest()
+    if "\r" in text or not text.isascii():
+        return hashlib.sha256(normalised(text).encode("utf-8", "replace")).hexdigest()
+    n = len(text)
+    while n and text[n - 1].isspace():
+        n -= 1
+    return hashlib.sha256(memoryview(text.encode())[:n]).hexdigest()
 
 
 def is_cut(text: str) -> bool:
     """Whether a text says of itself that a part is missing: then it has no hash."""
-    return ("more chars" in text or "omitted" in text or "truncated" in text) and bool(_CUT.search(text))
+    end = text[-64:]  # a mark in the middle says how much was omitted there
+    if "omitted" not in text and "more chars" not in end and "truncated" not in end:
+        return False
+    return bool(_CUT.search(text))
 
 
 def language(text: str) -> str:
@@ -33,7 +41,11 @@ def language(text: str) -> str:
 
     A Python file that carries CUDA source is `cuda`: what runs on the device decides.
     """
-    if "triton.jit" in text or "triton.autotune" in text or ("@jit" in text and "import triton" in text):
+    # imports stand at the top; only a text that is no CUDA is searched to its end
+    here = text if "__global__" not in text else text[:4000]
+    if "triton" in here and (
+        "triton.jit" in text or "triton.autotune" in text or ("@jit" in text and "import triton" in text)
+    ):
         return "triton"
     if "__global__" in text or "cuda_sources" in text or "<<<" in text:
         return "cuda"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import re
-import tomllib
-from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
+from kbstats.ingest.aliases import model_of as model_of  # noqa: PLC0414  part of what this module offers
 from kbstats.ingest.hashing import text_id
 
 if TYPE_CHECKING:
@@ -58,20 +56,6 @@ def mode_of(name: str | None) -> str | None:
     return None
 
 
-@functools.cache
-def _aliases() -> dict[str, str]:
-    try:
-        text = files("kbstats.data").joinpath("models.toml").read_text(encoding="utf-8")
-    except (OSError, ModuleNotFoundError):
-        return {}
-    return {a["raw"]: a["model"] for a in tomllib.loads(text).get("alias", ())}
-
-
-def model_of(raw: str | None) -> str | None:
-    """The model's name with the alias of data/models.toml applied."""
-    return None if raw is None else _aliases().get(raw.strip(), raw)
-
-
 def safe(name: str) -> str:
     """A name as the POPCORNBENCH harness writes it into a path: odd characters become `_`."""
     return _UNSAFE.sub("_", name)
@@ -116,11 +100,14 @@ def _sweep_at(dirs: tuple[str, ...], run_name: str | None) -> int | None:
 
 
 def _place_by_model(dirs: tuple[str, ...], model_name: str | None) -> Place:
-    """Without a sweep's folder to hold on to: the parent is the model if it is named like it."""
+    """Without a sweep's folder to hold on to: the parent is the model, if it is named like it or not."""
     if not dirs:
         return Place(None, DEFAULT_VARIANT, None)
     if model_name and dirs[-1] not in {model_name, safe(model_name)}:
-        return Place(None, None, dirs[-1])
+        if len(dirs) < 3:
+            return Place(None, None, dirs[-1])
+        above = DEFAULT_VARIANT if mode_of(dirs[-2]) else dirs[-2]  # a tier's word tells a sweep's folder
+        return Place(None, above, dirs[-1])
     if len(dirs) >= 3:
         return Place(dirs[-3], dirs[-2], dirs[-1])
     return Place(dirs[-2] if len(dirs) > 1 else None, DEFAULT_VARIANT, dirs[-1])

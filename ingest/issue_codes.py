@@ -13,6 +13,9 @@ CODES: dict[str, str] = {
     "not_json": "The file is not JSON and was not cut short.",
     "unreadable": "The file could not be opened or read.",
     "unreadable_folder": "A folder could not be entered; what is in it is not known.",
+    "outside_link": "A link leads out of the folders given; what is there is read all the same.",
+    "kept_old_rows": "The file as it is now was rejected; what was read of its last good version "
+    "stays. A table that was read with `--map` needs `--map` again.",
     "unknown_format": "A file named on the command line that no format claims. Name one with `--format`.",
     "internal_error": "A format failed on this file. The file is left out, the others are not. Please report it.",
     "more_issues": "The file has more issues than are listed.",
@@ -21,6 +24,8 @@ CODES: dict[str, str] = {
     "invalid_utf8": "Bytes that are not UTF-8 were read as U+FFFD.",
     "non_finite": "A number is NaN, infinite or beyond the range of doubles; it is read as unknown.",
     "surrogate": "A text holds half of a surrogate pair, which was read as U+FFFD.",
+    "sentinel": "A number that a runtime, a time, a count or a speedup cannot be (negative, "
+    "infinite); it is read as unknown.",
     "too_deep": "Objects nested deeper than 200 levels were left out.",
     "trailing_data": "Text after the end of the document was not read.",
     "type_repaired": "A field holds another type than it should and was converted, such as 3.0 for 3.",
@@ -28,6 +33,7 @@ CODES: dict[str, str] = {
     "bad_time": "A time that is no time; it is left empty.",
     "unreadable_companion": "A file read along with this one (a kernel, a configuration) cannot be read.",
     # lines and rows
+    "cut_arguments": "A page shows its kernels in part; what is cut has no hash, and stays with the call.",
     "bad_line": "A line cannot be read and is left out; the others stay.",
     "bad_row": "A row has more or fewer cells than the table has columns.",
     "bad_parquet": "The file is not readable as Parquet.",
@@ -38,6 +44,15 @@ CODES: dict[str, str] = {
     "unmapped_table": "The table lacks columns that the mapping needs.",
     "unknown_schema": "A line names a schema that this version does not know.",
     "unknown_key": "A part of the document under a name that means nothing here; it is left out.",
+    # archives
+    "bad_member": "A member of an evaluation log cannot be read; the others stay.",
+    "not_zip": "The file is no zip archive, whatever its name says.",
+    "member_damaged": "A member of an archive does not decompress or fails its checksum; it is left out.",
+    "member_encrypted": "A member of an archive is encrypted; it is left out.",
+    "member_method": "A member of an archive is compressed in a way that is not known; it is left out.",
+    "member_path": "A member's name leads out of the archive, or no file can have it; it is left out.",
+    "member_too_large": "A member of an archive is larger than is read (docs/formats.md); it is left out.",
+    "archive_too_large": "The archive holds more than is read (docs/formats.md); the rest of it is left out.",
     # identity
     "duplicate_run": "The file holds the same run twice; the first is kept.",
     "duplicate_row": "The same row stands in the table twice and counts once.",
@@ -49,6 +64,8 @@ CODES: dict[str, str] = {
     "missing_part": "A file that this one continues in is not there.",
     # content of another kind than the name says
     "not_a_trajectory": "The document has none of the keys of a trajectory.",
+    "not_a_trace_page": "The page lacks what makes it a trace page: a level, a problem, an outcome.",
+    "not_a_problem": "The file is no reference problem: it lacks `Model`, `get_inputs` or its place.",
     "not_results": "The document is not a results file.",
     "not_an_annotation": "The document is no annotation, or does not say of which run.",
     "not_an_eval_log": "The file is no evaluation log.",

@@ -133,7 +133,8 @@ def to_int(value: Any, report: Report, pointer: str) -> int | None:
             number = float(value.strip())
         except ValueError:
             number = None
-    if isinstance(number, bool) or not isinstance(number, (int, float)) or not math.isfinite(number):
+    finite = isinstance(number, int) or (isinstance(number, float) and math.isfinite(number))
+    if isinstance(number, bool) or not finite:
         return _dropped(value, "a whole number", report, pointer)
     if number != int(number) or not -INT64 <= number < INT64:
         return _dropped(value, "a whole number of 64 bits", report, pointer)

@@ -17,8 +17,14 @@ side as (
         regexp_replace(lower(coalesce(r.problem_name, '')), '\.py$', '') as problem_name,
         -- a sweep's name without the words that reports append to it
         regexp_replace(lower(coalesce(r.sweep, '')), '([_-](gpt|final|fixed|v[0-9]+))+$', '') as sweep,
-        -- how much a source tells: turns first, then a measured runtime
-        (exists (select 1 from turns as t where t.run_id = r.run_id))::int * 2
+        -- a folder named by time, harness, model and problem holds one attempt: its transcript, its result
+        case
+            when r.suite = 'transcripts' and regexp_full_match(r.sweep, '[0-9]{8}_[0-9]{6}_.+_[0-9]{2}_.+') then r.sweep
+            when r.format = 'kernelbench_com' then r.extra ->> '$.run_id'
+        end as folder,
+        -- how much a source tells: how it ended, then turns, then a measured runtime
+        (r.source_outcome is not null or r.correct is not null)::int * 4
+        + (r.run_id in (select t.run_id from turns as t))::int * 2
         + (r.runtime_us is not null)::int as rich
     from runs as r
     where r.model is not null and r.problem_id is not null
@@ -31,7 +37,8 @@ pair as (
         a.wall_s is not null and b.wall_s is not null as two_walls,
         abs(a.wall_s - b.wall_s) <= greatest(0.06, 1e-5 * b.wall_s) as same_wall,
         a.n_turns = b.n_turns as same_turns,
-        a.sweep = b.sweep as same_sweep
+        a.sweep = b.sweep as same_sweep,
+        coalesce(a.folder = b.folder, false) as same_folder
     from side as a
     join side as b
         on a.model = b.model and a.level is not distinct from b.level and a.problem_id = b.problem_id
@@ -46,14 +53,15 @@ agreeing as (
         concat_ws(', ',
             if(two_speedups and same_speedup, 'speedup', null),
             if(two_walls and same_wall, 'wall_s', null),
-            if(same_turns, 'n_turns', null)
+            if(same_turns, 'n_turns', null),
+            if(same_folder, 'folder', null)
         ) as matched_on,
-        (two_walls and same_wall)::int * 8 + (two_speedups and same_speedup)::int * 4
+        same_folder::int * 16 + (two_walls and same_wall)::int * 8 + (two_speedups and same_speedup)::int * 4
         + same_sweep::int * 2 + coalesce(same_turns, false)::int as score
     from pair
     where
         -- a wall clock that differs is another run; one that agrees is the same
-        not (two_walls and not same_wall)
+        same_folder or not (two_walls and not same_wall)
         and ((two_walls and same_wall) or (two_speedups and same_speedup) or (same_turns and same_sweep))
         and coalesce(same_turns, true)
 ),
@@ -73,8 +81,9 @@ def relink(con: duckdb.DuckDBPyConnection) -> int:
 
     Two runs of different formats are one when model (folded to letters and digits), level, problem
     and mode agree, no figure contradicts, and at least one agrees that chance does not: the wall
-    clock, the speedup to its rounding, or the number of turns within sweeps named alike. Each run
-    links to one run of another format; the richer of the two ranks.
+    clock, the speedup to its rounding, the number of turns within sweeps named alike, or the folder
+    of the attempt, in which a transcript lies beside its result. Each run links to one run of another
+    format; the richer of the two ranks.
     """
     con.execute("begin")
     con.execute("delete from run_links")

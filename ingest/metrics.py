@@ -151,6 +151,8 @@ def rows(
     run_id: str, result: Mapping[str, Any], *, turn: int | None = None, seq: int | None = None
 ) -> Iterator[Metric]:
     """The metrics of a KernelExecResult, of a tool's metadata, or of anything with the same groups."""
+    if GROUPS.keys().isdisjoint(result):
+        return
     for group, specs in GROUPS.items():
         found = result.get(group)
         if isinstance(found, Mapping) and found:

@@ -5,33 +5,31 @@ The connection is a writable one whose schema is installed. Nothing here knows w
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kbstats.ingest import links, registry, scan, store
+from kbstats.ingest import aliases, archives, copies, folders, links, registry, scan, store
 from kbstats.ingest.batch import OK, PARTIAL, REJECTED
-from kbstats.ingest.decoding import Chunk, Task, decode_many
+from kbstats.ingest.behind import Behind
+from kbstats.ingest.decoding import Chunk, Task, chunks_of, decode_many
 from kbstats.ingest.errors import UsageError
 from kbstats.ingest.hashing import text_id
+from kbstats.ingest.plan import IngestSummary, Plan, existing, stats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     import duckdb
     from kbstats.ingest.format import Format
-    from kbstats.ingest.store import Known
 
-GROUP_BYTES = 48 << 20
+GROUP_BYTES = 64 << 20
 """Raw bytes decoded before they are written: bounds memory, whatever the corpus."""
+CHECKPOINT_BYTES = 512 << 20
+"""Raw bytes after which what was written moves to the file: until then the database keeps it in memory."""
 GROUP_FILES = 2000
-RACY_US = 2_000_000
-"""A file changed this shortly before it was read may change again within one tick of its clock."""
-
 
 @dataclass(frozen=True)
 class Progress:
@@ -41,115 +39,6 @@ class Progress:
     files_total: int
     bytes_done: int
     bytes_total: int
-
-
-@dataclass
-class IngestSummary:
-    """What an ingest did."""
-
-    seen: int = 0
-    new: int = 0
-    changed: int = 0
-    unchanged: int = 0
-    rejected: int = 0
-    partial: int = 0
-    removed: int = 0
-    ignored: Counter[str] = field(default_factory=Counter)
-    runs: int = 0
-    turns: int = 0
-    tool_calls: int = 0
-    verifications: int = 0
-    copies: int = 0
-    links: int = 0
-    issues: Counter[str] = field(default_factory=Counter)
-    bytes_read: int = 0
-    seconds: float = 0.0
-
-    @property
-    def wrote(self) -> bool:
-        """Whether the database differs from before."""
-        return bool(self.new or self.changed or self.removed)
-
-    @property
-    def incomplete(self) -> bool:
-        """Whether some input was rejected or cut short."""
-        return bool(self.rejected or self.partial)
-
-
-class _Plan:
-    """What is to be read, and what need not be."""
-
-    def __init__(self, known: dict[str, Known], fmt: Format | None, map_file: Path | None) -> None:
-        self.known = known
-        self.formats = [fmt] if fmt else None
-        self.map_file = map_file
-        self.tasks: list[Task] = []
-        self.present: set[str] = set()
-        self.companions: set[Path] = set()
-        self.unclaimed: list[scan.Found] = []
-
-    def take(self, found: scan.Found, summary: IngestSummary) -> None:
-        """Decide about one file of the walk."""
-        text = scan.path_text(found.path)
-        known = self.known.get(text)
-        fmt = self._format_of(found, known)
-        if fmt is None:
-            self.unclaimed.append(found)
-            return
-        self.present.add(text)
-        companions = tuple(_existing(fmt, found.path))
-        self.companions.update(companions)
-        size, mtime_ns = _stats(found, companions)
-        mtime_us = mtime_ns // 1000
-        same_stat = known is not None and (known.size, known.mtime_us) == (size, mtime_us)
-        if same_stat and known is not None and not known.racy(RACY_US) and not self._forced(known, fmt):
-            summary.unchanged += 1
-            return
-        self.tasks.append(
-            Task(
-                source_id=text_id(text, n=16),
-                path=found.path,
-                path_text=text,
-                root_text=scan.path_text(found.root),
-                format=fmt.name,
-                companions=companions,
-                size=size,
-                mtime_us=mtime_us,
-                map_file=self.map_file,
-                known=known is not None,
-                known_hash=None if known is None or self._forced(known, fmt) else known.content_hash,
-            )
-        )
-
-    def _forced(self, known: Known, fmt: Format) -> bool:
-        return self.map_file is not None or known.format != fmt.name
-
-    def _format_of(self, found: scan.Found, known: Known | None) -> Format | None:
-        if self.formats is None and known is not None and known.format in registry.names():
-            return registry.load(known.format)
-        if self.formats and found.named:
-            return self.formats[0]
-        try:
-            return registry.sniff(found.path, self.formats)
-        except OSError:
-            return None
-
-
-def _existing(fmt: Format, path: Path) -> list[Path]:
-    try:
-        return sorted(fmt.companions(path))
-    except Exception:  # noqa: BLE001  a vanished folder, a broken plug-in: the file itself still counts
-        return []
-
-
-def _stats(found: scan.Found, companions: Sequence[Path]) -> tuple[int, int]:
-    size, mtime = found.size, found.mtime_ns
-    for path in companions:
-        with contextlib.suppress(OSError):
-            st = path.stat()
-            size += st.st_size
-            mtime = max(mtime, st.st_mtime_ns)
-    return size, mtime
 
 
 def ingest(
@@ -181,22 +70,51 @@ def ingest(
     """
     started = time.perf_counter()
     summary = IngestSummary()
-    plan = _Plan(store.sources(con), _wanted(format, map_file), map_file)
+    folders.forget()
+    renamed = aliases.apply(con)
+    again = {path for path, _ in store.orphaned_copies(con)}
+    plan = Plan(store.sources(con), _wanted(format, map_file), map_file, again)
+    roots = [scan.absolute(Path(p)) for p in paths]
     blocked: list[scan.Unwalkable] = []
     for found in scan.walk([Path(p) for p in paths], blocked):
         summary.seen += 1
         plan.take(found, summary)
+    if plan.owned:
+        n = len(plan.tasks)
+        plan.tasks = [t for t in plan.tasks if t.path not in plan.owned]
+        summary.companions += n - len(plan.tasks)
     _unclaimed(con, plan, summary)
-    store.folder_issues(con, blocked, summary.issues)
+    store.walk_issues(con, blocked, roots)
+    if plan.superseded:
+        with store.transaction(con):
+            store.mark_stale(con)
+            store.delete_sources(con, plan.superseded)
+        summary.removed = len(plan.superseded)
     _read(con, plan.tasks, summary, workers, progress)
     if prune:
-        summary.removed = store.prune(con, [scan.absolute(Path(p)) for p in paths], plan.present)
-    if summary.wrote:
-        _orphans(con)
-        store.collect_garbage(con)
-        summary.links = links.relink(con)
+        summary.removed += store.prune(con, roots, plan.present)
+    if summary.wrote or renamed:
+        # nothing is left over where nothing was replaced
+        before = store.count(con, "run_links")
+        summary.links = settle(con, leftovers=bool(summary.changed or summary.removed))
+        summary.new_links = summary.links != before
+    _standing(con, plan, blocked, summary)
     summary.seconds = time.perf_counter() - started
     return summary
+
+
+def settle(con: duckdb.DuckDBPyConnection, *, leftovers: bool = True) -> int:
+    """Bring up to date what rows of several sources decide together; how many links there are.
+
+    Args:
+        con: The writable connection.
+        leftovers: Also look for copies whose run is gone, and for kernels that nothing mentions.
+    """
+    if leftovers:
+        _orphans(con)
+        store.collect_garbage(con)
+    copies.adopt(con)
+    return links.relink(con)
 
 
 def _wanted(name: str | None, map_file: Path | None) -> Format | None:
@@ -209,17 +127,30 @@ def _wanted(name: str | None, map_file: Path | None) -> Format | None:
     return registry.load(name) if name else None
 
 
-def _unclaimed(con: duckdb.DuckDBPyConnection, plan: _Plan, summary: IngestSummary) -> None:
+def _unclaimed(con: duckdb.DuckDBPyConnection, plan: Plan, summary: IngestSummary) -> None:
     """Count what nobody claims; a file that the user named is an input that was rejected."""
     for found in plan.unclaimed:
         if found.path in plan.companions:
+            summary.companions += 1
             continue
         if found.named:
             summary.rejected += 1
-            summary.issues["unknown_format"] += 1
+            plan.present.add(scan.path_text(found.path))
             store.reject_named(con, found)
         else:
             summary.ignored[found.path.suffix.lower() or "(none)"] += 1
+
+
+def _standing(
+    con: duckdb.DuckDBPyConnection, plan: Plan, blocked: list[scan.Unwalkable], summary: IngestSummary
+) -> None:
+    """What stands against the files of this walk, whenever they were read."""
+    rejected, partial, issues = store.standing(con, plan.present)
+    summary.rejected_before = max(0, rejected - summary.rejected)
+    summary.partial_before = max(0, partial - summary.partial)
+    summary.issues.update(issues)
+    summary.issues.update(b.code for b in blocked)
+    summary.advice = store.advice(con, plan.named)
 
 
 def _groups(tasks: list[Task]) -> Iterator[list[Task]]:
@@ -238,7 +169,9 @@ def _groups(tasks: list[Task]) -> Iterator[list[Task]]:
 def _decoded(groups: list[list[Task]], workers: int) -> Iterator[list[Chunk]]:
     """Chunks of each group, in order. Worker processes are spawned: a forked one would hang."""
     if workers <= 1 or len(groups) < 2:
-        yield from map(decode_many, groups)
+        for group in groups:
+            for chunk in chunks_of(group):
+                yield [chunk]
         return
     import multiprocessing
     from concurrent.futures import Future, ProcessPoolExecutor
@@ -264,19 +197,38 @@ def _read(
     if workers > 1 and len(groups) < 2 * workers:
         groups = [g[i::workers] for g in groups for i in range(workers) if g[i::workers]]
     total = sum(t.size for t in tasks)
-    files_done = 0
-    for chunks in _decoded(groups, workers):
+    written_to = summary.bytes_read
+
+    def write(chunks: list[Chunk]) -> None:
+        nonlocal written_to
         for chunk in chunks:
             summary.copies += store.write(con, chunk, datetime.now(UTC))
             _count(summary, chunk)
-            files_done += len(chunk.files)
+        if summary.bytes_read - written_to > CHECKPOINT_BYTES:
+            con.execute("checkpoint")
+            written_to = summary.bytes_read
         if progress:
-            progress(Progress(files_done, len(tasks), summary.bytes_read, total))
+            done = summary.files_done
+            progress(Progress(done, len(tasks), summary.bytes_read, total))
+
+    if total < GROUP_BYTES // 8:
+        for chunks in _decoded(groups, workers):
+            write(chunks)
+        return
+    # the database works outside Python's lock: one group is written while the next is decoded
+    with Behind(write) as writer:
+        for chunks in _decoded(groups, workers):
+            writer.put(chunks)
 
 
 def _count(summary: IngestSummary, chunk: Chunk) -> None:
     for result in chunk.files:
-        summary.bytes_read += result.task.size
+        if archives.INSIDE not in result.task.path_text:  # progress counts what the walk found
+            summary.bytes_read += result.task.size
+            summary.files_done += 1
+        summary.removed += len(result.gone)
+        if result.task.format == archives.NAME and result.status == OK:
+            continue
         if result.unchanged:
             summary.unchanged += 1
             continue
@@ -291,21 +243,21 @@ def _count(summary: IngestSummary, chunk: Chunk) -> None:
     for name in ("turns", "tool_calls", "verifications"):
         if name in chunk.tables:
             setattr(summary, name, getattr(summary, name) + chunk.tables[name].num_rows)
-    if "ingest_issues" in chunk.tables:
-        summary.issues.update(chunk.tables["ingest_issues"]["code"].to_pylist())
 
 
 def _orphans(con: duckdb.DuckDBPyConnection) -> None:
     """Copies whose run is gone: their sources are read again, so that a copy becomes the run."""
     for path_text, fmt_name in store.orphaned_copies(con):
         path = Path(path_text)
-        if not path.is_file() or fmt_name not in registry.names():
+        if archives.INSIDE in path_text:
+            _orphan_inside(con, *path_text.split(archives.INSIDE, 1)[:1])
             continue
-        fmt = registry.load(fmt_name)
-        companions = tuple(_existing(fmt, path))
+        if not path.is_file() or (fmt := registry.loaded(fmt_name)) is None:
+            continue
+        companions = tuple(existing(fmt, path))
         st = path.stat()
         found = scan.Found(path, path.parent, False, st.st_size, st.st_mtime_ns)
-        size, mtime_ns = _stats(found, companions)
+        size, mtime_ns = stats(found, companions)
         task = Task(
             source_id=text_id(path_text, n=16),
             path=path,
@@ -319,3 +271,26 @@ def _orphans(con: duckdb.DuckDBPyConnection) -> None:
         )
         for chunk in decode_many([task]):
             store.write(con, chunk, datetime.now(UTC))
+
+
+def _orphan_inside(con: duckdb.DuckDBPyConnection, archive: str) -> None:
+    """The same where the copy lies in an archive, which is then read again."""
+    path = Path(archive)
+    if not path.is_file():
+        return
+    known = [p for p in store.sources(con) if p.startswith(archive + archives.INSIDE)]
+    st = path.stat()
+    task = Task(
+        source_id=text_id(archive, n=16),
+        path=path,
+        path_text=archive,
+        root_text=store.root_of(con, archive),
+        format=archives.NAME,
+        companions=(),
+        size=st.st_size,
+        mtime_us=st.st_mtime_ns // 1000,
+        known=True,
+        members=dict.fromkeys(known),
+    )
+    for chunk in chunks_of([task]):
+        store.write(con, chunk, datetime.now(UTC))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kbstats.ingest import hashing
 from kbstats.ingest.rows import Problem
@@ -26,9 +26,20 @@ _INPUTS = re.compile(r"^def get_inputs\b", re.MULTILINE)
 _DRAWS = re.compile(r"(?:rand(?:int|range|om)|integers|choices?|uniform|triangular|gauss|jitter\w*|sample)")
 """Functions that draw one number. Of torch's own, which make tensors, see `_is_draw`."""
 _SHAPED = frozenset(
-    ["randn", "rand", "zeros", "ones", "empty", "full", "randint", "randperm", "arange", "linspace", "eye", "normal", "tensor", "view", "reshape", "expand", "repeat", "repeat_interleave", "broadcast_to", "new_zeros", "new_ones", "new_empty", "new_full", "range"]
+    {
+        "randn", "rand", "zeros", "ones", "empty", "full", "randint", "randperm", "arange", "linspace", "eye",
+        "normal", "tensor", "range", "view", "reshape", "expand", "repeat", "repeat_interleave", "broadcast_to",
+        "new_zeros", "new_ones", "new_empty", "new_full",
+    }
 )
 """Functions whose arguments are dimensions, or decide how many elements there are."""
+_VALUES: dict[str, tuple[int, int | None]] = {
+    "randint": (2, None), "normal": (2, None), "full": (0, 1), "new_full": (0, 1), "tensor": (0, 0),
+}
+"""Which positional arguments of torch's own functions are dimensions, where not all are."""
+_NO_DIMENSIONS = frozenset(
+    {"fill_value", "low", "high", "mean", "std", "device", "dtype", "generator", "requires_grad"}
+)
 
 
 def is_reference(source: str) -> bool:
@@ -45,7 +56,7 @@ def in_prompt(text: str) -> str | None:
     return found[0] if len(found) == 1 and not hashing.is_cut(found[0]) else None
 
 
-def add_problem(batch: Batch, source: str, *, suite: str, **columns: object) -> str | None:
+def add_problem(batch: Batch, source: str, *, suite: str, **columns: Any) -> str | None:
     """Put a reference among the file's problems; its sha256, or None for a source that is cut or none."""
     if not is_reference(source) or hashing.is_cut(source):
         return None
@@ -57,7 +68,7 @@ def add_problem(batch: Batch, source: str, *, suite: str, **columns: object) -> 
             source_code=source,
             source_sha256=sha,
             draws_shapes=drawn,
-            **columns,  # type: ignore[arg-type]  level, variant, problem_id, problem_name, backend
+            **columns,
         )
     )
     return sha
@@ -99,15 +110,19 @@ def _feeds(f: ast.FunctionDef, drawn: set[str], functions: dict[str, ast.Functio
         if not isinstance(node, ast.Call):
             continue
         name = _last(node.func)
-        arguments: list[ast.AST] = [*node.args, *(k.value for k in node.keywords)]
-        if name == "randint" and _root(node.func) == "torch":
-            arguments = arguments[2:] or arguments  # the bounds of the values are no dimensions
+        arguments = _dimensions(node, name)
         if (name in _SHAPED or name in functions) and any(_tainted(a, drawn) for a in arguments):
             return True
         helper = functions.get(name)
         if helper is not None and helper is not f and depth and _feeds(helper, set(drawn), functions, depth - 1):
             return True
     return False
+
+
+def _dimensions(node: ast.Call, name: str) -> list[ast.AST]:
+    """The arguments of a call that may be dimensions: bounds and values of what is made are none."""
+    start, end = _VALUES.get(name, (0, None)) if _root(node.func) == "torch" else (0, None)
+    return [*node.args[start:end], *(k.value for k in node.keywords if k.arg not in _NO_DIMENSIONS)]
 
 
 def _follow(node: ast.AST, drawn: set[str]) -> None:

@@ -7,17 +7,59 @@ plug-in that fails to load is one warning line and is left out.
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
 from kbstats.ingest.errors import UsageError
-from kbstats.ingest.format import HEAD_BYTES, Format
+from kbstats.ingest.format import EXACT, HEAD_BYTES, Format
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 GROUP = "kbstats.formats"
+
+_SUFFIXES: dict[str, str] = {
+    "annotation": ".jsonl .ndjson",
+    "atif": ".json",
+    "claude_code": ".jsonl .ndjson",
+    "codex": ".jsonl .ndjson",
+    "cuda_l1": ".json .jsonl .ndjson",
+    "flashinfer_bench": ".json .jsonl .ndjson",
+    "gemini": ".jsonl .ndjson",
+    "inspect_ai": ".eval .json",
+    "kbstats_export": ".json",
+    "kernelbench": ".json",
+    "kernelbench_agentic": ".json",
+    "kernelbench_com": ".json .yaml .yml",
+    "kernelbench_kernels": ".cpp .cu .py",
+    "kernelbench_leaderboard": ".json",
+    "kernelbench_v3": ".yaml .yml",
+    "opencode": ".jsonl .ndjson",
+    "popcornbench": ".json",
+    "popcornbench_page": ".htm .html",
+    "popcornbench_summary": ".json",
+    "problems": ".py",
+    "ralph": ".json .jsonl",
+    "robust_kbench": ".csv",
+    "table": ".csv .jsonl .ndjson .parquet .pq .tsv",
+    "verification": ".json .jsonl .ndjson",
+}
+"""Suffixes of the built-in formats, known without importing them: most folders need a few of them.
+
+tests/ingest/test_registry.py holds this against the formats themselves."""
+
+_OWN_NAMES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"level_\d+_problem_\d+_trajectory\.json"), "popcornbench"),
+    (re.compile(r"(?:agent_)?eval_results\.json"), "kernelbench"),
+)
+"""File names that are one format's own: if it is sure, no other one is imported to be asked."""
+_PATTERNS: dict[str, re.Pattern[str]] = {
+    "kernelbench_kernels": re.compile(r".*level_\d+_problem_\d+_sample_\d+_kernel\.(?:py|cu|cpp)", re.DOTALL),
+    "problems": re.compile(r"(?:.*/)?level\d{1,4}/(?:[^/]+/)?\d{1,9}_[^/]+\.py", re.DOTALL),
+}
+"""What a path must look like, beside its suffix, for a format to be imported at all."""
 
 
 @functools.cache
@@ -61,6 +103,11 @@ def load(name: str) -> Format:
     return fmt
 
 
+def loaded(name: str) -> Format | None:
+    """One format by name; None, after one line on stderr, where it is not installed or does not load."""
+    return _load(name) if name in _entries() else None
+
+
 def every() -> list[Format]:
     """All formats that load, by name."""
     return [f for f in map(_load, names()) if f is not None]
@@ -82,8 +129,12 @@ def sniff(path: Path, formats: list[Format] | None = None) -> Format | None:
     Raises:
         OSError: the file cannot be read.
     """
+    if formats is None:
+        if (found := _own(path)) is not None:
+            return found
+        formats = _worth_loading(path)
     suffix = path.suffix.lower()
-    asked = [f for f in (formats or every()) if f.suffixes is None or suffix in f.suffixes]
+    asked = [f for f in formats if _may_claim(f, path, suffix)]
     if not asked:
         return None
     head = head_of(path)
@@ -98,3 +149,39 @@ def sniff(path: Path, formats: list[Format] | None = None) -> Format | None:
         if score > best_score:
             best, best_score = fmt, score
     return best
+
+
+def _own(path: Path) -> Format | None:
+    """The format whose own name the file has, if that format is sure of it."""
+    for pattern, name in _OWN_NAMES:
+        if pattern.fullmatch(path.name) and (fmt := _load(name)) is not None:
+            return fmt if fmt.sniff(path, head_of(path)) >= EXACT else None
+    return None
+
+
+def _worth_loading(path: Path) -> list[Format]:
+    """The formats that may claim a file, by what is known of the built-in ones without importing them."""
+    suffix = path.suffix.lower()
+    text = str(path)
+    wanted = []
+    for name in names():
+        if (own := _SUFFIXES.get(name)) is not None and is_built_in(name):
+            if suffix not in own.split():
+                continue
+            if (pattern := _PATTERNS.get(name)) is not None and not pattern.fullmatch(text):
+                continue
+        wanted.append(name)
+    return [f for f in map(_load, wanted) if f is not None]
+
+
+def is_built_in(name: str) -> bool:
+    """Whether a format is one of kbstats' own, and not a plug-in of the same name."""
+    return _entries()[name].value == f"kbstats.ingest.formats.{name}:FORMAT"
+
+
+def _may_claim(fmt: Format, path: Path, suffix: str) -> bool:
+    """Whether a format is worth asking: decided by the name, so that other files are never opened."""
+    if fmt.suffixes is not None and suffix not in fmt.suffixes:
+        return False
+    pattern = getattr(fmt, "pattern", None)  # a plug-in may be any object
+    return pattern is None or bool(pattern.fullmatch(path.name) or pattern.fullmatch(str(path)))

@@ -257,11 +257,20 @@ class Issue(Row, kw_only=True):
     run_id: str | None = None
 
 
+class Copy(Row, kw_only=True):
+    table: ClassVar[str] = "run_copies"
+    run_id: str
+    source_id: str
+    reason: str
+    finished_at: datetime | None = None
+    record: JSON
+
+
 ROW_TYPES: dict[str, type[Row]] = {
     row.table: row
     for row in (
         Problem, Run, Turn, Message, ToolCall, Kernel, CompileError, Timeout, Metric,
-        Baseline, Annotation, Verification, VerificationCheck, VerificationTiming, Issue,
+        Baseline, Annotation, Verification, VerificationCheck, VerificationTiming, Issue, Copy,
     )
 }
 """Every record a format may emit, by table."""

@@ -28,10 +28,23 @@ class Found(NamedTuple):
 
 
 class Unwalkable(NamedTuple):
-    """A folder that could not be entered."""
+    """A folder that could not be entered, or a link that leads out of what was asked for."""
 
     path: Path
     reason: str
+    code: str = "unreadable_folder"
+
+    @property
+    def severity(self) -> str:
+        """A link that leads out is followed all the same."""
+        return "warning" if self.code == "outside_link" else "error"
+
+    @property
+    def message(self) -> str:
+        """One sentence."""
+        if self.code == "outside_link":
+            return f"the link leads out of the folders given, to {self.reason}; what is there is read"
+        return f"the folder cannot be entered: {self.reason}"
 
 
 def path_text(path: Path) -> str:
@@ -52,7 +65,7 @@ def walk(paths: Sequence[Path], problems: list[Unwalkable]) -> Iterator[Found]:
 
     Args:
         paths: Files and folders as the user gave them.
-        problems: Takes the folders that cannot be entered.
+        problems: Takes the folders that cannot be entered, and the links that lead out.
 
     Raises:
         UsageError: a path does not exist.
@@ -68,16 +81,30 @@ def walk(paths: Sequence[Path], problems: list[Unwalkable]) -> Iterator[Found]:
             yield from _folder(root, root, seen, linked, problems)
         elif (found := _file(root, root.parent, seen, named=True)) is not None:
             yield found
+    tops = [_real(p) for p in paths]
     while linked:
         path, root = linked.popleft()
         try:
             is_dir = path.is_dir()
+            problems += _outside(path, tops)
         except OSError:
             continue
         if is_dir:
             yield from _folder(path, root, seen, linked, problems)
         elif (found := _file(path, root, seen)) is not None:
             yield found
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _outside(path: Path, tops: list[Path]) -> list[Unwalkable]:
+    """A link to something that is there, under none of the paths given."""
+    to = _real(path)
+    if not path.exists() or any(to.is_relative_to(top) for top in tops):
+        return []
+    return [Unwalkable(path, path_text(to), "outside_link")]
 
 
 def _file(path: Path, root: Path, seen: set[tuple[int, int]], *, named: bool = False) -> Found | None:

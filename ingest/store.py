@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kbstats.ingest import copies, scan
-from kbstats.ingest.batch import REJECTED
+from kbstats.ingest.archives import INSIDE
+from kbstats.ingest.batch import PARTIAL, REJECTED
 from kbstats.ingest.hashing import text_id
+from kbstats.ingest.transactions import frame, transaction
 
 if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
     import duckdb
     import pyarrow as pa
@@ -51,35 +52,21 @@ class Known(NamedTuple):
         return self.ingested_us - self.mtime_us < window_us
 
 
-@contextlib.contextmanager
-def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """All or nothing."""
-    con.execute("begin")
-    try:
-        yield
-        con.execute("commit")
-    except BaseException:
-        with contextlib.suppress(Exception):
-            con.execute("rollback")
-        raise
-
-
-@contextlib.contextmanager
-def frame(con: duckdb.DuckDBPyConnection, name: str, table: object) -> Iterator[None]:
-    """An Arrow table under a name, for as long as it is needed."""
-    con.register(name, table)
-    try:
-        yield
-    finally:
-        con.unregister(name)
-
-
 def sources(con: duckdb.DuckDBPyConnection) -> dict[str, Known]:
     """All sources on record, by path."""
     rows = con.execute(
         "select path, format, content_hash, size_bytes, epoch_us(mtime), epoch_us(ingested_at) from sources"
     ).fetchall()
     return {r[0]: Known(r[1], r[2], r[3] or 0, r[4] or 0, r[5]) for r in rows}
+
+
+def mark_stale(con: duckdb.DuckDBPyConnection) -> None:
+    """Say, in the transaction that changes tables, that links and stored models do not follow yet.
+
+    Whoever brings them up to date takes the mark away, so that an ingest that was stopped half way
+    is finished by the next command that opens the database.
+    """
+    con.execute("insert or replace into meta values ('derived', 'stale')")
 
 
 def write(con: duckdb.DuckDBPyConnection, chunk: Chunk, now: datetime) -> int:
@@ -89,11 +76,19 @@ def write(con: duckdb.DuckDBPyConnection, chunk: Chunk, now: datetime) -> int:
         How many of its runs stand in `run_copies`, because another source has the same run.
     """
     fresh = [f for f in chunk.files if not f.unchanged]
+    kept = _with_rows(con, [f.task.source_id for f in fresh if f.task.known and f.status == REJECTED])
     touched = [f for f in chunk.files if f.unchanged]
     with transaction(con):
-        if known := [f.task.source_id for f in fresh if f.task.known]:
+        if fresh or any(f.gone for f in chunk.files):
+            mark_stale(con)
+        if known := [f.task.source_id for f in fresh if f.task.known and f.task.source_id not in kept]:
             delete_sources(con, known, keep_row=True)
-        _upsert_sources(con, fresh, now)
+        if gone := [source_id for f in chunk.files for source_id in f.gone]:
+            delete_sources(con, gone)
+        _upsert_sources(con, fresh, now, kept)
+        for f in fresh:
+            if f.task.source_id in kept:
+                _keep(con, f.task.source_id, f.task.path_text)
         _touch(con, touched, now)
         tables, n_copies = copies.resolve(con, chunk)
         tables = _without_known_verifications(con, chunk, tables)
@@ -109,13 +104,44 @@ def write(con: duckdb.DuckDBPyConnection, chunk: Chunk, now: datetime) -> int:
     return n_copies
 
 
+def _with_rows(con: duckdb.DuckDBPyConnection, source_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+    """(format, number of runs) of those sources that have rows, beside issues."""
+    if not source_ids:
+        return {}
+    import pyarrow as pa
+
+    with frame(con, "asked", pa.table({"source_id": pa.array(source_ids, pa.string())})):
+        having = " union ".join(
+            f"select source_id from {t}"  # noqa: S608  our names
+            for t in ("runs", *SOURCE_TABLES)
+            if t != "ingest_issues"
+        )
+        rows = con.execute(
+            "select source_id, format, n_runs from sources semi join asked using (source_id) "  # noqa: S608
+            f"where source_id in ({having})"
+        ).fetchall()
+    return {r[0]: (r[1], r[2] or 0) for r in rows}
+
+
+def _keep(con: duckdb.DuckDBPyConnection, source_id: str, path: str) -> None:
+    """The new version of a source was rejected: its rows stay, its issues are those of the new version.
+
+    Where the same verification stands in another file, that issue stays too: it finds the file again.
+    """
+    con.execute(
+        "delete from ingest_issues where source_id = ? and code <> 'duplicate_verification'", [source_id]
+    )
+    con.execute(
+        "insert into ingest_issues by name select ? as source_id, ? as path, 'warning' as severity, "
+        "'kept_old_rows' as code, ? as message",
+        [source_id, path, "the file as it is now was rejected; what was read of it before stays"],
+    )
+
+
 def _without_known_verifications(
     con: duckdb.DuckDBPyConnection, chunk: Chunk, tables: dict[str, pa.Table]
 ) -> dict[str, pa.Table]:
     """A result that stands in another file already is left out, with an issue that finds it again."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if (found := tables.get("verifications")) is None:
         return tables
     with frame(con, "incoming", found):
@@ -125,6 +151,9 @@ def _without_known_verifications(
         ).fetchall()
     if not known:
         return tables
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     ids = pa.array([k[0] for k in known])
     paths = {f.task.source_id: f.task.path_text for f in chunk.files}
     for verification_id, source_id in known:
@@ -140,7 +169,9 @@ def _without_known_verifications(
     return kept
 
 
-def _upsert_sources(con: duckdb.DuckDBPyConnection, files: list[FileResult], now: datetime) -> None:
+def _upsert_sources(
+    con: duckdb.DuckDBPyConnection, files: list[FileResult], now: datetime, kept: dict[str, tuple[str, int]]
+) -> None:
     import pyarrow as pa
 
     if not files:
@@ -151,13 +182,13 @@ def _upsert_sources(con: duckdb.DuckDBPyConnection, files: list[FileResult], now
             "source_id": [f.task.source_id for f in files],
             "path": [f.task.path_text for f in files],
             "root": [f.task.root_text for f in files],
-            "format": [f.task.format for f in files],
+            "format": [kept.get(f.task.source_id, (f.task.format,))[0] for f in files],
             "content_hash": pa.array([f.content_hash for f in files], pa.string()),
             "size_bytes": pa.array([f.task.size for f in files], pa.int64()),
             "mtime": pa.array([f.task.mtime_us for f in files], pa.int64()).cast(us),
             "ingested_at": pa.array([now] * len(files), us),
             "status": [f.status for f in files],
-            "n_runs": pa.array([f.n_runs for f in files], pa.int64()),
+            "n_runs": pa.array([kept.get(f.task.source_id, ("", f.n_runs))[1] for f in files], pa.int64()),
         }
     )
     with frame(con, "incoming", table):
@@ -206,6 +237,7 @@ def prune(con: duckdb.DuckDBPyConnection, roots: Sequence[Path], present: set[st
             gone.append(source_id)
     if gone:
         with transaction(con):
+            mark_stale(con)
             delete_sources(con, gone)
     return len(gone)
 
@@ -247,18 +279,72 @@ def collect_garbage(con: duckdb.DuckDBPyConnection) -> None:
     """)
 
 
-def folder_issues(
-    con: duckdb.DuckDBPyConnection, blocked: list[scan.Unwalkable], codes: Counter[str]
-) -> None:
-    """Folders that could not be entered, as issues without a source of their own."""
-    for folder in blocked:
-        path = scan.path_text(folder.path)
-        codes["unreadable_folder"] += 1
-        con.execute("delete from ingest_issues where path = ? and code = 'unreadable_folder'", [path])
+def count(con: duckdb.DuckDBPyConnection, table: str) -> int:
+    """How many rows a table has."""
+    n: int = con.execute(f"select count(*) from {table}").fetchall()[0][0]  # noqa: S608  our names
+    return n
+
+
+def standing(con: duckdb.DuckDBPyConnection, paths: AbstractSet[str]) -> tuple[int, int, dict[str, int]]:
+    """Of the sources at some paths, and in archives there: how many are rejected, how many partial; issues by code."""
+    import pyarrow as pa
+
+    with frame(con, "present", pa.table({"path": pa.array(sorted(paths), pa.string())})):
         con.execute(
-            "insert into ingest_issues by name select ? as source_id, ? as path, 'error' as severity, "
-            "'unreadable_folder' as code, ? as message",
-            [text_id(path, n=16), path, f"the folder cannot be entered: {folder.reason}"],
+            "create or replace temp table walked as select source_id, status from sources "
+            "where path in (select path from present) or split_part(path, ?, 1) in (select path from present)",
+            [INSIDE],
+        )
+        states = dict(con.execute("select status, count(*) from walked group by all").fetchall())
+        issues = con.execute(
+            "select code, count(*) from ingest_issues semi join walked using (source_id) group by all"
+        ).fetchall()
+        con.execute("drop table walked")
+    return states.get(REJECTED, 0), states.get(PARTIAL, 0), dict(issues)
+
+
+def advice(con: duckdb.DuckDBPyConnection, named: AbstractSet[str]) -> list[str]:
+    """Of rejected files that the user named: name, what is wrong, what to do."""
+    if not named:
+        return []
+    import pyarrow as pa
+
+    with frame(con, "present", pa.table({"path": pa.array(sorted(named), pa.string())})):
+        rows = con.execute(
+            "select s.path, i.code, i.message from sources as s semi join present using (path) "
+            "join ingest_issues as i using (source_id) where s.status = 'rejected' and i.severity = 'error' "
+            "qualify row_number() over (partition by s.path order by i.code) = 1 order by all"
+        ).fetchall()
+    tables = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
+    out = []
+    for path, code, message in rows:
+        name = Path(path).name
+        if code in {"unknown_format", "unmapped_table"}:
+            what = "no format claims it" if code == "unknown_format" else "no mapping fits its columns"
+            step = "--map FILE for a table" if name.lower().endswith(tables) else "--format NAME if you know it"
+            out.append(f"{name}: {what}; {step}")
+        else:
+            out.append(f"{name}: {message}")
+    return out
+
+
+def walk_issues(con: duckdb.DuckDBPyConnection, found: list[scan.Unwalkable], roots: Sequence[Path]) -> None:
+    """Folders that could not be entered and links that lead out, as issues without a source of their own.
+
+    Those of an earlier walk of the same folders go.
+    """
+    for root in map(scan.path_text, roots):
+        con.execute(
+            "delete from ingest_issues where code in ('unreadable_folder', 'outside_link') "
+            "and (path = ? or starts_with(path, ?))",
+            [root, root.rstrip("/") + "/"],
+        )
+    for place in found:
+        path = scan.path_text(place.path)
+        con.execute(
+            "insert into ingest_issues by name select ? as source_id, ? as path, ? as severity, "
+            "? as code, ? as message",
+            [text_id(path, n=16), path, place.severity, place.code, place.message],
         )
 
 
@@ -267,23 +353,31 @@ def reject_named(con: duckdb.DuckDBPyConnection, found: scan.Found) -> None:
     path = scan.path_text(found.path)
     source_id = text_id(path, n=16)
     with transaction(con):
-        delete_sources(con, [source_id])
-        con.execute(
-            "insert into sources by name select ? as source_id, ? as path, ? as root, ? as format, ? as size_bytes, "
-            "make_timestamp(?)::timestamptz as mtime, ?::timestamptz as ingested_at, ? as status, 0 as n_runs",
-            [
-                source_id,
-                path,
-                scan.path_text(found.root),
-                UNKNOWN_FORMAT,
-                found.size,
-                found.mtime_ns // 1000,
-                datetime.now(UTC),
-                REJECTED,
-            ],
-        )
+        if _with_rows(con, [source_id]):  # of a format that is not installed any more
+            _keep(con, source_id, path)
+            con.execute("update sources set status = ? where source_id = ?", [REJECTED, source_id])
+        else:
+            delete_sources(con, [source_id])
+            _unknown(con, source_id, found)
         con.execute(
             "insert into ingest_issues by name select ? as source_id, ? as path, 'error' as severity, "
             "'unknown_format' as code, 'no format claims this file; --format names one' as message",
             [source_id, path],
         )
+
+
+def _unknown(con: duckdb.DuckDBPyConnection, source_id: str, found: scan.Found) -> None:
+    con.execute(
+        "insert into sources by name select ? as source_id, ? as path, ? as root, ? as format, ? as size_bytes, "
+        "make_timestamp(?)::timestamptz as mtime, ?::timestamptz as ingested_at, ? as status, 0 as n_runs",
+        [
+            source_id,
+            scan.path_text(found.path),
+            scan.path_text(found.root),
+            UNKNOWN_FORMAT,
+            found.size,
+            found.mtime_ns // 1000,
+            datetime.now(UTC),
+            REJECTED,
+        ],
+    )

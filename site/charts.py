@@ -29,8 +29,8 @@ _CONFIG: dict[str, Any] = {
     "font": "system-ui, sans-serif",
     "view": {"stroke": None},
     "axis": {
-        "labelColor": NOTE,
-        "titleColor": NOTE,
+        "labelColor": INK,
+        "titleColor": INK,
         "titleFontWeight": "normal",
         "titleFontSize": 12,
         "labelFontSize": 12,
@@ -79,7 +79,9 @@ def svg(chart: Any, label: str) -> Markup:
     text = _ID.sub(lambda m: names.setdefault(m[0], f"c{mark}-{len(names)}"), text)
     text = re.sub(r'\s(?:style|aria-[a-z]+|role)="[^"]*"', "", text)
     text = re.sub(r"<\?xml[^>]*\?>|<!DOCTYPE[^>]*>", "", text)
-    text = text.replace("<svg ", f'<svg class="chart" role="img" aria-label="{escape(label)}" ', 1)
+    about = f'role="img" aria-labelledby="c{mark}-t"'
+    text = re.sub(r"<svg ([^>]*)>", rf'<svg class="chart" {about} \1><title id="c{mark}-t">\0</title>', text, count=1)
+    text = text.replace("\0", str(escape(label)), 1)
     return Markup(text)  # noqa: S704  vl-convert escapes what stands in text nodes
 
 
@@ -185,6 +187,59 @@ def bars(rows: Sequence[tuple[str, str, int]], label: str, title: str) -> Markup
     return svg((bar + text).properties(width=480, height=alt.Step(18)), label)
 
 
+def pareto(rows: Sequence[dict[str, Any]], title: str, label: str) -> Markup:
+    """Cost against score, the front in ink: `model, cost, score, front`."""
+    import altair as alt
+
+    base = alt.Chart(alt.InlineData(values=[{**r, "status": "front" if r["front"] else "other"} for r in rows]))
+    x = alt.X(
+        "cost:Q",
+        title=f"{title} (log scale)",
+        scale=alt.Scale(type="log", nice=True),
+        axis=alt.Axis(tickCount=4, format="~s"),
+    )
+    y = alt.Y(
+        "score:Q",
+        title="right and faster, audited",
+        scale=alt.Scale(domain=[0, 1]),
+        axis=alt.Axis(format=".0%", tickCount=5),
+    )
+    colour = alt.Color("status:N", scale=alt.Scale(domain=["front", "other"], range=[INK, CLAIMED]), legend=None)
+    line = base.transform_filter("datum.front").mark_line(interpolate="step-after", color=HAIR).encode(x=x, y=y)
+    dots = base.mark_point(filled=True, size=50, opacity=1).encode(x=x, y=y, color=colour)
+    names = (
+        base.transform_filter("datum.front || datum.score > 0")
+        .mark_text(align="left", dx=8, dy=-6, fontSize=12)
+        .encode(x=x, y=y, text="model:N", color=colour)
+    )
+    return svg((line + dots + names).properties(width=480, height=180), label)
+
+
+def anytime(rows: Sequence[dict[str, Any]], label: str) -> Markup:
+    """Share of runs with a right kernel after each turn: `turn, share, what`."""
+    import altair as alt
+
+    line = (
+        alt.Chart(alt.InlineData(values=list(rows)))
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X("turn:Q", title="turns", axis=alt.Axis(tickMinStep=1, format="d", grid=False)),
+            y=alt.Y(
+                "share:Q",
+                title="share of runs",
+                scale=alt.Scale(domain=[0, 1]),
+                axis=alt.Axis(format=".0%", tickCount=5),
+            ),
+            color=alt.Color(
+                "what:N",
+                scale=alt.Scale(domain=["compiles", "right"], range=["var(--tone-2)", INK]),
+                legend=alt.Legend(orient="top", title=None, columnPadding=30, symbolStrokeWidth=2),
+            ),
+        )
+    )
+    return svg(line.properties(width=480, height=140), label)
+
+
 def pairs(rows: Sequence[dict[str, Any]], label: str) -> Markup:
     """Speedup of each timed pair in time order, one band a baseline: `baseline, pair, ratio, kept`."""
     import altair as alt
@@ -227,25 +282,36 @@ def dumbbells(rows: Sequence[dict[str, Any]], label: str) -> Markup:
     """Claim and measurement of each kernel on a log axis: `name, claimed, measured, lo, hi, status`."""
     import altair as alt
 
-    base = alt.Chart(alt.InlineData(values=list(rows)))
+    base = alt.Chart(alt.InlineData(values=[r for r in rows if r.get("measured") or r.get("claimed")]))
     y = alt.Y("name:N", sort=None, title=None, axis=_names([r["name"] for r in rows]))
     scale = alt.Scale(type="log", nice=True)
     x_title = "speedup (log scale)"
-    rule = base.mark_rule(color=HAIR).encode(y=y, x=alt.X("claimed:Q", scale=scale, title=x_title), x2="measured:Q")
-    span = base.mark_rule(strokeWidth=4).encode(
-        y=y,
-        x=alt.X("lo:Q", scale=scale, title=x_title),
-        x2="hi:Q",
-        color=alt.Color(
-            "status:N",
-            scale=alt.Scale(domain=["confirmed", "refuted", "other"], range=[VERIFIED, REFUTED, INK]),
-            legend=None,
-        ),
+    timed = base.transform_filter("isValid(datum.measured)")
+    said = base.transform_filter("isValid(datum.claimed)")
+    rule = (
+        timed.transform_filter("isValid(datum.claimed)")
+        .mark_rule(color=HAIR)
+        .encode(y=y, x=alt.X("claimed:Q", scale=scale, title=x_title), x2="measured:Q")
     )
-    claim = base.mark_point(shape="circle", filled=False, color=CLAIMED, size=60, strokeWidth=2).encode(
-        y=y, x=alt.X("claimed:Q", scale=scale, title=x_title)
+    span = (
+        timed.transform_filter("isValid(datum.lo) && isValid(datum.hi)")
+        .mark_rule(strokeWidth=4)
+        .encode(
+            y=y,
+            x=alt.X("lo:Q", scale=scale, title=x_title),
+            x2="hi:Q",
+            color=alt.Color(
+                "status:N",
+                scale=alt.Scale(domain=["confirmed", "refuted", "other"], range=[VERIFIED, REFUTED, INK]),
+                legend=None,
+            ),
+        )
     )
-    dot = base.mark_point(filled=True, size=44, opacity=1).encode(
+    refused = alt.condition("isValid(datum.measured)", alt.value(CLAIMED), alt.value(REFUTED))
+    claim = said.mark_point(shape="circle", filled=False, size=60, strokeWidth=2).encode(
+        y=y, x=alt.X("claimed:Q", scale=scale, title=x_title), color=refused
+    )
+    dot = timed.mark_point(filled=True, size=44, opacity=1).encode(
         y=y,
         x=alt.X("measured:Q", scale=scale, title=x_title),
         color=alt.Color(

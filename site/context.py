@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections import Counter
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import jinja2
 from kbstats.analytics.warehouse import version
-from kbstats.site import fmt, read, words
+from kbstats.site import blocks, fmt, read, words
 from kbstats.site.doubts import Doubts
 from kbstats.site.highlight import Highlighter
+from kbstats.site.queries import Queries
 from kbstats.site.read import Row, grouped
 from kbstats.site.redact import Redactor, own_names
 from kbstats.site.slugs import Slugs
-from kbstats.site.text import fold, one_line, visible
+from kbstats.site.text import Clean, one_line, visible
 from markupsafe import Markup
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     import duckdb
+    from kbstats.site.options import Options
+    from kbstats.site.output import Folder
 
 TRUST_LEVELS = ("claimed", "audited", "verified")
 
@@ -45,7 +47,7 @@ class _Compiled(jinja2.BytecodeCache):
 _COMPILED = _Compiled()
 
 
-class Site:
+class Site(Queries):
     """One build's view of the database.
 
     Attributes:
@@ -56,14 +58,18 @@ class Site:
     ATTACH = 120_000
     """Characters of one text beyond which it stands in a file of its own."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, *, title: str, redact: bool) -> None:
+    def __init__(self, con: duckdb.DuckDBPyConnection, options: Options, folder: Folder) -> None:
         self.con = con
-        self.title = title
+        self.options = options
+        self.folder = folder
+        self.title = options.title
         roots = [r["root"] for r in read.fetch(con, read.ROOTS)]
-        self.redact = Redactor(enabled=redact, folders=roots, names=own_names())
+        self.redact = Redactor(enabled=options.redact, folders=roots, names=read.said(con, own_names()))
         self.highlight = Highlighter()
         self._attached: dict[str, str] = {}
-        self.hidden: dict[str, int] = {}  # what earlier units hid; the report page is last
+        self._shown: set[str] = set()
+        self.board_cache = {}
+        self._sources: dict[str, tuple[Clean, Counter[str]]] = {}
         self._load()
         self._doubts = Doubts(con)
         self.env = self._environment()
@@ -86,7 +92,9 @@ class Site:
         self.totals = read.fetch(con, read.TOTALS)[0]
         self.links = read.fetch(con, read.LINKS)
         by_kernel = grouped(self.verifications, "kernel_sha256")
-        self.slugs = {k: Slugs() for k in ("levels", "models", "problems", "runs", "verifications", "kernels")}
+        self.slugs = {
+            k: Slugs() for k in ("levels", "models", "problems", "runs", "sweeps", "verifications", "kernels")
+        }
         for r in self.runs:
             r["findings"] = self.findings.get(r["run_id"], [])
             r["blocks"] = [b for b in ("correctness", "speed", "identity") if r[f"blocks_{b}"]]
@@ -99,7 +107,7 @@ class Site:
                 {f["code"]: f for f in sorted(serious, key=lambda f: f["blocks"] not in words.GATES)}.values()
             )[:3]
             r["level_key"] = f"{r['suite']}\0{r['level']}"
-            r["problem_key"] = "\0".join(str(r[c]) for c in ("suite", "level", "variant", "problem_name"))
+            r["sweep_key"] = f"{r['suite']}\0{r['sweep']}" if r["sweep"] else None
             r["model_key"] = r["model"] or r["model_raw"] or "(unknown)"
             r["short"] = f"L{r['level']} P{r['problem_id']}" if r["problem_id"] is not None else f"L{r['level']}"
         self._name_pages()
@@ -109,100 +117,14 @@ class Site:
         say = lambda s: self.redact(visible(str(s)))  # noqa: E731
         for r in self.runs:
             self.slugs["levels"].add(r["level_key"], say(f"{r['suite']}-level-{r['level']}"))
+            if r["sweep"]:
+                self.slugs["sweeps"].add(r["sweep_key"], say(f"{r['suite']}-{r['sweep']}"))
             self.slugs["models"].add(r["model_key"], say(r["model_key"]), hashed=say(r["model_key"]) != r["model_key"])
             self.slugs["problems"].add(r["problem_key"], say(f"l{r['level']}-{r['problem_name'] or r['problem_id']}"))
             self.slugs["runs"].add(r["run_id"], say(f"l{r['level']}-p{r['problem_id']}-{r['model_key']}"))
         for v in self.verifications:
             self.slugs["verifications"].add(v["verification_id"], say(f"{v['problem_name']}-{v['verdict']}"))
         self.redact.take()
-
-    @functools.cached_property
-    def boards(self) -> dict[str, list[Row]]:
-        """Model boards by level of trust, as `analytics.leaderboards` ranks them."""
-        return self._boards[0]
-
-    @functools.cached_property
-    def board_notes(self) -> list[str]:
-        """What a reader must know before reading the boards."""
-        return self._boards[1]
-
-    @functools.cached_property
-    def _boards(self) -> tuple[dict[str, list[Row]], list[str]]:
-        from kbstats.site.boards import model_boards
-
-        return model_boards(self.con)
-
-    @functools.cached_property
-    def state(self) -> str:
-        """A hash over all small tables: pages that count over many runs depend on it."""
-        tables = (
-            self.runs,
-            self.all_findings,
-            self.tool_failures,
-            self.verifications,
-            self.annotations,
-            self.problems,
-            self.links,
-            self.totals,
-            sorted(self.classes.items()),
-        )
-        h = hashlib.sha256(self.digest.encode())
-        for rows in tables:
-            h.update(repr(rows).encode("utf-8", "surrogatepass"))
-        return h.hexdigest()[:16]
-
-    @functools.cached_property
-    def newest(self) -> datetime | None:
-        """The latest time that any run names."""
-        return max((d for r in self.runs for d in (r["finished_at"], r["started_at"]) if d is not None), default=None)
-
-    def groups(self, key: str) -> dict[str, list[Row]]:
-        """Runs by one of their keys, in page order."""
-        return grouped(self.runs, key)
-
-    @functools.cached_property
-    def _failures_by_run(self) -> dict[str, list[Row]]:
-        return grouped(self.tool_failures, "run_id")
-
-    def failures_of(self, run_id: str) -> list[Row]:
-        """Failing tool results of a run, classified."""
-        return self._failures_by_run.get(run_id, [])
-
-    @functools.cached_property
-    def _references(self) -> dict[str, list[Row]]:
-        out: dict[str, list[Row]] = {}
-        for p in self.problems:
-            if p["source_code"]:
-                variant = None if p["variant"] in ("original", "default") else p["variant"]
-                out.setdefault(
-                    "\0".join(str(x) for x in (p["suite"], p["level"], variant, p["problem_name"])), []
-                ).append(p)
-        return out
-
-    def reference_of(self, run: Row) -> Row | None:
-        """The problem's source: the one whose hash the run names, else the first known."""
-        variant = None if run["variant"] in ("original", "default") else run["variant"]
-        found = self._references.get(
-            "\0".join(str(x) for x in (run["suite"], run["level"], variant, run["problem_name"])), []
-        )
-        return next((p for p in found if p["source_sha256"] == run["reference_sha256"]), found[0] if found else None)
-
-    def said_of(self, run: Row) -> list[Row]:
-        """Annotations on a run or on the kernel it submitted."""
-        sha = run["submitted_kernel_sha256"]
-        return [a for a in self.annotations if a["run_id"] == run["run_id"] or (sha and a["kernel_sha256"] == sha)]
-
-    def links_of(self, run_id: str) -> list[dict[str, str]]:
-        """The same run in another format: where, and what agreed."""
-        out = []
-        for link in self.links:
-            for own, other, how in (
-                ("run_id", "linked_run_id", "that one does not rank"),
-                ("linked_run_id", "run_id", "that one ranks"),
-            ):
-                if link[own] == run_id and link[other] in self.by_id:
-                    out.append({"other": link[other], "how": how, "matched_on": link["matched_on"]})
-        return out
 
     def addresses_of(self, run: Row) -> list[str]:
         """Every address that a run's page may link to besides other runs: they are part of its key."""
@@ -219,24 +141,16 @@ class Site:
 
     def macro(self, template: str, name: str) -> Any:
         """A macro of a template, callable from Python; it returns markup."""
-        return getattr(self.env.get_template(template).make_module({"root": "../", "here": ""}), name)
-
-    @functools.cached_property
-    def sends(self) -> dict[str, list[Row]]:
-        """Tool calls that carried a kernel, by kernel."""
-        return grouped(read.fetch(self.con, read.SENDS), "kernel_sha256")
-
-    @functools.cached_property
-    def kernel_heads(self) -> dict[str, Row]:
-        """Kernels without their source."""
-        return {k["kernel_sha256"]: k for k in read.fetch(self.con, read.KERNEL_HEADS)}
+        return getattr(self.env.get_template(template).make_module({"root": "../", "here": "", "run_path": ""}), name)
 
     @functools.cached_property
     def digest(self) -> str:
         """A hash of everything besides the rows that a page depends on: code, templates, options."""
         import duckdb
 
-        h = hashlib.sha256(f"{version()}\0{duckdb.__version__}\0{self.title}\0{self.redact.enabled}".encode())
+        h = hashlib.sha256(
+            f"{version()}\0{duckdb.__version__}\0{self.title}\0{self.redact.enabled}\0{self.options.base_url}".encode()
+        )
         h.update(repr(self.redact.own_words).encode())
         stack = [files("kbstats.site")]
         while stack:
@@ -254,12 +168,36 @@ class Site:
 
     def kernel_path(self, sha: str | None) -> str | None:
         """The page of a kernel whose source is known."""
-        return f"kernels/{sha[:20]}.html" if sha and sha in self.kernel_heads else None
+        return f"kernels/{sha[:20]}.html" if sha and sha in self.paged_kernels else None
+
+    def kernel_line(self, sha: str, line: int) -> str:
+        """A line of a kernel's page; of sources too long for a page, the page."""
+        head = self.kernel_heads[sha]
+        return f"{self.kernel_path(sha)}#L{line}" if head["n_chars"] <= self.ATTACH // 2 else str(self.kernel_path(sha))
 
     # ------------------------------------------------------------------ text
     def text(self, value: str) -> str:
         """Foreign text as it may stand on a page, before escaping."""
-        return self.redact(visible(value))
+        if type(value) is Clean or value in self._shown:
+            return value
+        text = self.redact(visible(value))
+        if text is value and len(value) < 200 and len(self._shown) < 200_000:
+            self._shown.add(value)  # labels, units and names come by the thousand
+        return text
+
+    def source(self, kernel: Row) -> str:
+        """A kernel's source as it may be shown; what it hides counts on each page that shows it."""
+        sha = kernel["kernel_sha256"]
+        if sha not in self._sources:
+            if len(self._sources) >= 512:
+                self._sources.pop(next(iter(self._sources)))
+            before = Counter(self.redact.hits)
+            text = Clean(self.text(kernel["source_code"]))
+            self._sources[sha] = text, self.redact.hits - before
+            return text
+        text, hits = self._sources[sha]
+        self.redact.hits.update(hits)
+        return text
 
     def label(self, text: str) -> str:
         """A name for a chart: one line of shown text."""
@@ -300,6 +238,7 @@ class Site:
         env = jinja2.Environment(
             loader=jinja2.PackageLoader("kbstats.site", "templates"),
             autoescape=True,
+            auto_reload=False,
             undefined=jinja2.StrictUndefined,
             finalize=self._finalize,
             trim_blocks=True,
@@ -320,7 +259,7 @@ class Site:
             moment=fmt.moment,
             unit=fmt.unit,
             tokens=fmt.tokens,
-            fold=lambda s, **k: fold(self.text(s), **k),
+            block=lambda s: blocks.block(self.text(s)),
             one_line=lambda s, n=160: one_line(visible(s or ""), n),
             say=words.say,
         )
@@ -328,9 +267,13 @@ class Site:
             site=self,
             path=self.path,
             kernel_path=self.kernel_path,
+            kernel_line=self.kernel_line,
             metric=fmt.metric,
             plural=fmt.plural,
             highlight=self.highlighted,
+            diff=blocks.diff,
+            numbers=blocks.numbers,
+            lines_of=blocks.lines_of,
             nav=(),
             version=version(),
             words=words,

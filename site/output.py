@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kbstats.ingest.errors import KbstatsError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 MANIFEST = "kbstats-site.json"
 FORMAT = 1
-_PATH = re.compile(r"(?:[a-z0-9][a-z0-9-]*/){0,2}[a-z0-9][a-z0-9-]*\.(?:html|css|js|txt)")
+_PATH = re.compile(r"(?:[a-z0-9][a-z0-9-]*/){0,2}[a-z0-9][a-z0-9-]*\.(?:html|css|js|txt|csv|parquet|duckdb)")
 
 
 @dataclass
@@ -42,6 +45,7 @@ class Folder:
     def __init__(self, root: Path, *, force: bool = False) -> None:
         self.root = root
         self.written = self.unchanged = self.removed = 0
+        self._inside: set[str] = set()
         self.old = self._read_manifest(force=force)
         self.new: dict[str, Entry] = {}
 
@@ -70,10 +74,17 @@ class Folder:
         if not _PATH.fullmatch(path):
             raise KbstatsError("a page has an unsafe file name, which is a bug", location=path)
         target = self.root / path
-        if not target.parent.resolve().is_relative_to(self.root.resolve()):
-            hint = "remove the link from the output folder"
-            raise KbstatsError("a link in the output folder leads outside of it", location=target.parent, hint=hint)
+        folder = path.rpartition("/")[0]
+        if folder not in self._inside:
+            self._check(target.parent)
+            self._inside.add(folder)
         return target
+
+    def _check(self, folder: Path) -> None:
+        if not folder.resolve().is_relative_to(self.root.resolve()):
+            hint = "remove the link from the output folder"
+            raise KbstatsError("a link in the output folder leads outside of it", location=folder, hint=hint)
+        folder.mkdir(parents=True, exist_ok=True)
 
     def fresh(self, unit: str, key: str | None) -> bool:
         """The unit's files of the last build still hold: same key, all there, none touched since."""
@@ -87,14 +98,46 @@ class Folder:
         self.new[unit] = self.old[unit]
         self.unchanged += len(self.old[unit].files)
 
-    def write(self, unit: str, key: str | None, files: dict[str, str], hidden: dict[str, int]) -> None:
-        """Write a unit's files where they differ from what is there."""
+    def write(self, unit: str, key: str | None, files: Mapping[str, str | Path], hidden: dict[str, int]) -> None:
+        """Write a unit's files where they differ from what is there.
+
+        Args:
+            unit: Its name in the manifest.
+            key: What it depends on.
+            files: Path to content: text, or a file that `scratch` named, which is moved.
+            hidden: What was hidden in it, by kind.
+        """
+        self.new[unit] = Entry(key, self.put(files), hidden)
+
+    def put(self, files: Mapping[str, str | Path]) -> dict[str, str]:
+        """Write files where they differ from what is there; their hashes."""
         hashes: dict[str, str] = {}
-        for path, text in files.items():
-            data = text.encode("utf-8")
-            hashes[path] = hashlib.sha256(data).hexdigest()[:32]
-            self._put(path, data, hashes[path])
-        self.new[unit] = Entry(key, hashes, hidden)
+        for path, content in files.items():
+            if isinstance(content, str):
+                data = content.encode("utf-8")
+                hashes[path] = hashlib.sha256(data).hexdigest()[:32]
+                self._put(path, data, hashes[path])
+            else:
+                hashes[path] = _hash_of(content) or ""
+                self._adopt(path, content, hashes[path])
+        return hashes
+
+    def scratch(self, path: str) -> Path:
+        """Where a large file may be written before it takes its place."""
+        target = self._target(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_name(target.name + ".part")
+        part.unlink(missing_ok=True)
+        return part
+
+    def _adopt(self, path: str, part: Path, digest: str) -> None:
+        target = self._target(path)
+        if not target.is_symlink() and _hash_of(target) == digest:
+            part.unlink()
+            self.unchanged += 1
+        else:
+            part.replace(target)
+            self.written += 1
 
     def _put(self, path: str, data: bytes, digest: str) -> None:
         target = self._target(path)
@@ -106,10 +149,14 @@ class Folder:
 
     @staticmethod
     def _replace(target: Path, data: bytes) -> None:
-        target.parent.mkdir(parents=True, exist_ok=True)
         part = target.with_name(target.name + ".part")
-        part.unlink(missing_ok=True)
-        part.write_bytes(data)
+        try:
+            fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        except FileExistsError:  # left behind by a build that was killed, or a link
+            part.unlink()
+            fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        with os.fdopen(fd, "wb") as f:
+            f.write(data)
         part.replace(target)  # a reader never sees half a page, and a link is replaced, not followed
 
     def close(self, about: dict[str, Any]) -> None:
@@ -130,6 +177,21 @@ class Folder:
             self._replace(manifest, (text + "\n").encode())
 
     @property
+    def hidden(self) -> dict[str, int]:
+        """What was hidden in this build so far, by kind."""
+        total: Counter[str] = Counter()
+        for entry in self.new.values():
+            total.update(entry.hidden)
+        return dict(sorted(total.items()))
+
+    def size_of(self, path: str) -> int:
+        """Bytes of one file, 0 where it is not."""
+        try:
+            return (self.root / path).stat().st_size
+        except OSError:
+            return 0
+
+    @property
     def size(self) -> int:
         """Bytes of all files of this build."""
         return sum((self.root / p).stat().st_size for e in self.new.values() for p in e.files)
@@ -137,6 +199,7 @@ class Folder:
 
 def _hash_of(path: Path) -> str | None:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
+        with path.open("rb") as f:
+            return hashlib.file_digest(f, "sha256").hexdigest()[:32]
     except OSError:
         return None

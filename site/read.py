@@ -10,8 +10,11 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from kbstats.analytics.output import rows_of
+from kbstats.site.text import Clean
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import duckdb
 
 Row = dict[str, Any]
@@ -20,8 +23,10 @@ RUNS = """
 select r.* exclude (extra), cast(r.extra as varchar) as extra,
     o.outcome, o.failure_class, o.evidence, o.decided_by, o.decided_turn, o.label_conflict,
     t.owner, t.claims_correct, t.attempted, t.richer_run_id, t.is_infra, t.flagged, t.verified, t.refuted,
+    gpu_key(r.hardware) as gpu, variant_key(r.variant) as variant_key,
     t.blocks_speed, t.blocks_correctness, t.blocks_identity,
-    s.path as source_path, s.root as source_root
+    s.path as source_path, s.root as source_root,
+    problem_key(r.suite, r.variant, r.level, r.problem_id, r.problem_name) as problem_key
 from runs as r
 left join run_outcomes as o using (run_id)
 left join run_status as t using (run_id)
@@ -38,8 +43,14 @@ FAILURES = "select * from tool_failures order by run_id, turn, seq"
 CLASSES = "select * from failure_classes order by class"
 ANNOTATIONS = "select * from annotations order by run_id, kernel_sha256, author, verdict, text"
 VERIFICATIONS = """
-select v.* exclude (document, witness), cast(v.witness as varchar) as witness
+select v.* exclude (document, witness), cast(v.witness as varchar) as witness,
+    d.verification_id is not null as decides, s.n_runs, s.ranks, s.refutes
 from verifications as v
+left join deciding_verifications as d on v.verification_id = d.verification_id
+left join (
+    select verification_id, count(*) as n_runs, bool_or(ranks) as ranks, bool_or(refutes) as refutes
+    from run_verifications group by verification_id
+) as s on v.verification_id = s.verification_id
 order by v.suite, v.level, v.problem_name, v.kernel_sha256, v.verified_at, v.verification_id
 """
 CHECKS = """
@@ -77,27 +88,32 @@ SENDS = """
 select kernel_sha256, run_id, turn, seq, tool, ok from tool_calls
 where kernel_sha256 is not null order by kernel_sha256, run_id, turn, seq
 """
+TURN_STATES = "select run_id, turn, state from run_states where state is not null order by run_id, turn"
+KERNEL_PLACES = "select kernel_sha256, rowid from kernels"
 KERNEL_HEADS = "select kernel_sha256, language, n_lines, n_chars from kernels order by kernel_sha256"
 LINKS = "select * from run_links order by run_id, linked_run_id"
 
 # What a run's page shows, for a list of runs at a time: a query a run would cost more than its page.
 DETAILS: dict[str, str] = {
-    "turns": "select * from turns where run_id = any($runs) order by run_id, turn",
-    "messages": "select * from messages where run_id = any($runs) order by run_id, turn, seq",
+    "turns": "select * from turns where run_id in (select unnest($runs)) order by run_id, turn",
+    "messages": """
+        select *, not regexp_matches(text, $scan) as text_clean
+        from messages where run_id in (select unnest($runs)) order by run_id, turn, seq""",
     "calls": """
         select run_id, turn, seq, tool, ok, outcome, kernel_sha256, cast(args as varchar) as args,
-            result_text, cast(metadata as varchar) as metadata, duration_s
-        from tool_calls where run_id = any($runs) order by run_id, turn, seq""",
-    "errors": "select * from compile_errors where run_id = any($runs) order by run_id, turn, seq, ordinal",
-    "timeouts": "select * from timeouts where run_id = any($runs) order by run_id, turn, seq, scope, message",
+            result_text, not regexp_matches(result_text, $scan) as result_text_clean, duration_s
+        from tool_calls where run_id in (select unnest($runs)) order by run_id, turn, seq""",
+    "errors": "select * from compile_errors where run_id in (select unnest($runs)) order by run_id, turn, seq, ordinal",
+    "timeouts": """
+        select * from timeouts where run_id in (select unnest($runs))
+        order by run_id, turn, seq, scope, message""",
     "metrics": """
-        select * from metrics where run_id = any($runs)
+        select * from metrics where run_id in (select unnest($runs))
         order by run_id, turn, seq, name, subject, source, value""",
-    "states": "select * from run_states where run_id = any($runs) order by run_id, turn",
     "copies": """
         select c.run_id, c.reason, c.finished_at, s.path as source_path, s.root as source_root
         from run_copies as c left join sources as s using (source_id)
-        where c.run_id = any($runs) order by c.run_id, c.reason, c.finished_at, s.path""",
+        where c.run_id in (select unnest($runs)) order by c.run_id, c.reason, c.finished_at, s.path""",
 }
 
 # A hash over a run's rows in every table: tells whether its page can differ from the last build's.
@@ -112,19 +128,53 @@ def fetch(con: duckdb.DuckDBPyConnection, sql: str, params: Any = None) -> list[
     return rows_of(con.execute(sql, params) if params is not None else con.execute(sql))
 
 
-def details(con: duckdb.DuckDBPyConnection, runs: list[str]) -> dict[str, dict[str, list[Row]]]:
-    """Everything below some runs: `{run_id: {"turns": […], "messages": […], …}}`."""
+def details(con: duckdb.DuckDBPyConnection, runs: list[str], scan: str) -> dict[str, dict[str, list[Row]]]:
+    """Everything below some runs: `{run_id: {"turns": […], "messages": […], …}}`.
+
+    Args:
+        con: The database.
+        runs: Which.
+        scan: An expression that finds text to look at twice (`Redactor.scan`).
+    """
     out: dict[str, dict[str, list[Row]]] = {run: {k: [] for k in DETAILS} for run in runs}
     for name, sql in DETAILS.items():
-        for row in fetch(con, sql, {"runs": runs}):
-            out[row["run_id"]][name].append(row)
+        params = {"runs": runs, "scan": scan} if "$scan" in sql else {"runs": runs}
+        for row in fetch(con, sql, params):
+            out[row["run_id"]][name].append(_marked(row))
     return out
 
 
-def kernels(con: duckdb.DuckDBPyConnection, hashes: list[str]) -> dict[str, Row]:
-    """Kernels with their source, by hash."""
-    sql = "select * from kernels where kernel_sha256 = any($hashes) order by kernel_sha256"
-    return {r["kernel_sha256"]: r for r in fetch(con, sql, {"hashes": hashes})}
+def kernels(con: duckdb.DuckDBPyConnection, hashes: Iterable[str], scan: str, places: dict[str, int]) -> dict[str, Row]:
+    """Kernels with their source, by hash.
+
+    Args:
+        con: The database.
+        hashes: Which.
+        scan: An expression that finds text to look at twice (`Redactor.scan`).
+        places: Row numbers of all kernels: kernels of one batch stand together, and the rest is not unpacked.
+    """
+    wanted = [h for h in hashes if h in places]
+    if not wanted:
+        return {}
+    rows = [places[h] for h in wanted]
+    sql = """
+    select *, not regexp_matches(source_code, $scan) as source_code_clean from kernels
+    where rowid between $first and $last and kernel_sha256 in (select unnest($hashes))"""
+    params = {"hashes": wanted, "scan": scan, "first": min(rows), "last": max(rows)}
+    return {r["kernel_sha256"]: _marked(r) for r in fetch(con, sql, params)}
+
+
+def _marked(row: Row) -> Row:
+    """Text that the scan found clean says so by its type."""
+    for column in ("text", "result_text", "source_code"):
+        if row.pop(f"{column}_clean", False) and row[column] is not None:
+            row[column] = Clean(row[column])
+    return row
+
+
+def places(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    """Where a run's rows begin: runs read in this order are read from one end of the tables to the other."""
+    return dict(con.execute("select run_id, min(rowid) from turns group by run_id").fetchall())
 
 
 def states(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
@@ -134,6 +184,35 @@ def states(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
         for run, h in con.execute(sql).fetchall():
             out[run].append(f"{i}:{h}")
     return {run: " ".join(parts) for run, parts in out.items()}
+
+
+def erring(con: duckdb.DuckDBPyConnection) -> set[str]:
+    """Kernels that a diagnostic with a line speaks of."""
+    sql = """
+    select distinct c.kernel_sha256 from compile_errors as e
+    inner join tool_calls as c on e.run_id = c.run_id and e.turn = c.turn and e.seq = c.seq
+    where e.line is not null and c.kernel_sha256 is not null"""
+    return {sha for (sha,) in con.execute(sql).fetchall()}
+
+
+def said(con: duckdb.DuckDBPyConnection, names: list[str]) -> list[str]:
+    """Which of some words any text of the database holds: only those can change what is published."""
+    if not names:
+        return []
+    found: set[str] = set()
+    columns: dict[str, list[str]] = defaultdict(list)
+    for table, column in con.execute(
+        "select table_name, column_name from information_schema.columns"
+        " join information_schema.tables using (table_name)"
+        " where table_type = 'BASE TABLE' and (data_type in ('VARCHAR', 'JSON') or data_type like '%[]')"
+    ).fetchall():
+        columns[table].append(f'contains(lower(cast("{column}" as varchar)), $name)')
+    for table, tests in sorted(columns.items()):
+        for name in sorted(set(names) - found):
+            sql = f'select 1 from "{table}" where {" or ".join(tests)} limit 1'  # noqa: S608  names of the catalogue
+            if con.execute(sql, {"name": name.lower()}).fetchone():
+                found.add(name)
+    return sorted(found)
 
 
 def grouped(rows: list[Row], key: str) -> dict[Any, list[Row]]:

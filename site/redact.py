@@ -135,6 +135,11 @@ KINDS: tuple[Kind, ...] = (
 """Kinds in the order in which they are hidden."""
 
 
+def _literal(text: str) -> str:
+    """A literal for RE2: every other character than letters and digits by its code."""
+    return "".join(c if c.isascii() and c.isalnum() else f"\\x{{{ord(c):x}}}" for c in text)
+
+
 def _replace(kind: Kind, hits: Counter[str]) -> Callable[[re.Match[str]], str]:
     def put(m: re.Match[str]) -> str:
         groups = m.groupdict()
@@ -180,6 +185,15 @@ class Redactor:
         self.own_words = tuple(k.needles[0] for k in own)
         self._kinds = (*own, *KINDS)
 
+    @property
+    def scan(self) -> str:
+        """An expression (RE2) that finds what may have to be hidden or written out: one pass over whole columns.
+
+        Text that it does not match needs no second look.
+        """
+        needles = sorted({n for kind in self._kinds for n in kind.needles}) if self.enabled else []
+        return "(?i)" + "|".join([r"[^\n\t -~]", *map(_literal, needles)])
+
     def __call__(self, text: str) -> str:
         """The text without what must not be published."""
         if not self.enabled or len(text) < 6 or text in self._clean:
@@ -189,7 +203,7 @@ class Redactor:
         for kind in self._kinds:
             if any(n in low for n in kind.needles):
                 found = kind.pattern.sub(_replace(kind, self.hits), found)
-        if found is text and len(text) < 80 and len(self._clean) < 100_000:
+        if found is text and len(text) < 200 and len(self._clean) < 200_000:
             self._clean.add(text)  # labels, units and names come by the thousand
         return found
 

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kbstats.site import metrics
-from kbstats.site.text import one_line, visible
+from kbstats.site import blocks, erring, metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from markupsafe import Markup
 
 Row = dict[str, Any]
 
+REWRITTEN = 0.6
+"""Share of changed lines beyond which a kernel was written anew: its source says more than a diff."""
 _DIFF_LINES = 3_000
 """Lines beyond which two kernels are not compared: the comparison is quadratic at worst."""
 
@@ -24,6 +31,7 @@ class Kernel:
     source: str | None
     language: str | None
     n_lines: int
+    lines: erring.Lines | None = None
     same_as: int | None = None
     diff: list[tuple[str, str]] = field(default_factory=list)
     against: int | None = None
@@ -42,6 +50,19 @@ class Call:
     errors: list[Row]
     timeouts: list[Row]
     metrics: list[metrics.Group]
+
+    def line_of(self, error: Row) -> int | None:
+        """The line of the sent kernel that a diagnostic names."""
+        if self.kernel is None or self.kernel.source is None or error["line"] is None:
+            return None
+        if self.kernel.lines is None:
+            self.kernel.lines = erring.Lines(self.kernel.source)
+        return self.kernel.lines.line(error)
+
+    def excerpt(self, error: Row) -> list[tuple[int, Markup, bool]]:
+        """That line with its neighbours; nothing where nobody can say which it is."""
+        line = self.line_of(error)
+        return blocks.excerpt(self.kernel.source, line) if line and self.kernel and self.kernel.source else []
 
     @property
     def key_errors(self) -> list[Row]:
@@ -70,6 +91,7 @@ class TurnView:
     timeouts: list[Row]
     state: str = "none"
     part: str | None = None
+    page: str | None = None
 
     @property
     def seconds(self) -> float | None:
@@ -142,12 +164,15 @@ def diff(old: str, new: str) -> list[tuple[str, str]]:
     if len(a) + len(b) > _DIFF_LINES:
         return []
     lines = list(difflib.unified_diff(a, b, lineterm="", n=2))[2:]
+    if sum(line[:1] in "+-" for line in lines) > REWRITTEN * (len(a) + len(b)):
+        return []
     return [("@", line) if line.startswith("@@") else (line[:1], line[1:]) for line in lines]
 
 
-def _kernel(sha: str, sources: dict[str, Row], seen: dict[str, int], last: tuple[Kernel, int] | None) -> Kernel:
-    row = sources.get(sha)
-    k = Kernel(sha, row["source_code"] if row else None, row["language"] if row else None, row["n_lines"] if row else 0)
+def _kernel(
+    sha: str, row: Row | None, shown: Callable[[Row], str], seen: dict[str, int], last: tuple[Kernel, int] | None
+) -> Kernel:
+    k = Kernel(sha, shown(row) if row else None, row["language"] if row else None, row["n_lines"] if row else 0)
     if sha in seen:
         k.same_as = seen[sha]
     elif last is not None and last[0].source is not None and k.source is not None:
@@ -158,7 +183,14 @@ def _kernel(sha: str, sources: dict[str, Row], seen: dict[str, int], last: tuple
 
 
 def view(
-    run: Row, detail: dict[str, list[Row]], failures: list[Row], kernels: dict[str, Row], reference: Row | None
+    run: Row,
+    detail: dict[str, list[Row]],
+    failures: list[Row],
+    kernels: dict[str, Row],
+    reference: Row | None,
+    *,
+    shown: Callable[[Row], str],
+    judged: list[tuple[int, str]],
 ) -> RunView:
     """Put a run together from its rows.
 
@@ -168,10 +200,17 @@ def view(
         failures: Its rows of `tool_failures`.
         kernels: Kernels with source, by hash: at least those the run sent.
         reference: The problem's row with its source, where known.
+        shown: A kernel's source as it may be shown.
+        judged: Turns that were judged, with their state (`run_states`).
     """
+    by: dict[str, dict[Any, list[Row]]] = {name: defaultdict(list) for name in detail}
+    for name, rows in detail.items():
+        for row in rows:
+            if "turn" in row:
+                by[name][row["turn"]].append(row)
 
-    def at(rows: list[Row], turn: int, seq: int | None = None) -> list[Row]:
-        return [r for r in rows if r["turn"] == turn and (seq is None or r["seq"] == seq)]
+    def at(name: str, turn: int, seq: int | None = None) -> list[Row]:
+        return [r for r in by[name].get(turn, ()) if seq is None or r["seq"] == seq]
 
     failed = {(f["turn"], f["seq"]): f for f in failures}
     numbers = sorted({t["turn"] for t in detail["turns"]} | {c["turn"] for c in detail["calls"]})
@@ -194,8 +233,9 @@ def view(
     last: tuple[Kernel, int] | None = None
     for n in numbers:
         calls = []
-        for c in at(detail["calls"], n):
-            k = _kernel(c["kernel_sha256"], kernels, seen, last) if c["kernel_sha256"] else None
+        for c in at("calls", n):
+            sha = c["kernel_sha256"]
+            k = _kernel(sha, kernels.get(sha), shown, seen, last) if sha else None
             if k is not None:
                 seen.setdefault(k.sha, n)
                 last = k, n
@@ -205,14 +245,14 @@ def view(
                     args_line(c["args"]),
                     k,
                     failed.get((n, c["seq"])),
-                    at(detail["errors"], n, c["seq"]),
-                    at(detail["timeouts"], n, c["seq"]),
-                    metrics.groups(at(detail["metrics"], n, c["seq"])),
+                    at("errors", n, c["seq"]),
+                    at("timeouts", n, c["seq"]),
+                    metrics.groups(at("metrics", n, c["seq"])),
                 )
             )
-        said = [m for m in at(detail["messages"], n) if m["kind"] not in ("system", "user") or n != numbers[0]]
-        turns.append(TurnView(known.get(n, {**empty, "turn": n}), said, calls, at(detail["timeouts"], n)))
-    states = {r["turn"]: r["state"] for r in detail["states"]}
+        said = [m for m in at("messages", n) if m["kind"] not in ("system", "user") or n != numbers[0]]
+        turns.append(TurnView(known.get(n, {**empty, "turn": n}), said, calls, at("timeouts", n)))
+    states = dict(judged)
     for t in turns:
         t.state = _turn_state(t, states.get(t.number))
     final = [m for m in detail["metrics"] if m["turn"] is None]
@@ -249,29 +289,27 @@ def _extra(text: str | None) -> list[tuple[str, str]]:
     ]
 
 
+MARKS = 60
+"""Marks of the timeline beyond which neighbours in one state share one: a long run keeps a light page."""
+
+
 def strip(turns: list[TurnView], width: int = 900) -> list[dict[str, Any]]:
     """The timeline: a mark a turn, as wide as the turn was long (square roots: one long turn hides no others)."""
     if not turns:
         return []
     weights = [max(t.seconds or 0.0, 0.0) ** 0.5 for t in turns]
+    marks: list[dict[str, Any]] = []
+    for t, w in zip(turns, weights, strict=True):
+        if len(turns) > MARKS and marks and (marks[-1]["state"] == t.state or len(marks) >= MARKS):
+            marks[-1] |= {"last": t.number, "weight": marks[-1]["weight"] + w}
+        else:
+            marks.append({"turn": t.number, "last": t.number, "state": t.state, "weight": w})
     total = sum(weights)
-    share = [(w / total if total else 1 / len(turns)) for w in weights]
     gap, least = 2.0, 8.0
-    room = width - gap * (len(turns) - 1) - least * len(turns)
-    out, x = [], 0.0
-    for t, s in zip(turns, share, strict=True):
-        w = least + max(room, 0.0) * s
-        out.append({"turn": t.number, "state": t.state, "x": round(x, 1), "w": round(w, 1)})
+    room = max(width - gap * (len(marks) - 1) - least * len(marks), 0.0)
+    x = 0.0
+    for m in marks:
+        w = least + room * (m.pop("weight") / total if total else 1 / len(marks))
+        m |= {"x": round(x, 1), "w": round(w, 1)}
         x += w + gap
-    return out
-
-
-def headline(call: Call) -> str:
-    """One line on what came back from a call."""
-    if call.key_errors:
-        e = call.key_errors[0]
-        where = ":".join(str(p) for p in (e["file"], e["line"]) if p is not None)
-        return one_line(f"{where + ': ' if where else ''}{e['message']}", 220)
-    if call.failure is not None and call.failure["evidence"]:
-        return one_line(visible(call.failure["evidence"]), 220)
-    return one_line(visible(call.row["result_text"] or ""), 220)
+    return marks

@@ -59,6 +59,12 @@ def one_line(text: str, limit: int = 160) -> str:
     return flat if len(flat) <= limit and len(text) <= 4 * limit else flat[: limit - 1].rstrip() + "…"
 
 
+class Clean(str):
+    """Text in which a scan of the database found nothing to hide and nothing to write out."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Folded:
     """A block cut in two: what is seen at once, and the rest behind a fold. `head + tail` is the text."""

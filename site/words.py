@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from kbstats.analytics.verify.runner.gates import NAMES as CHECKS
 from kbstats.site import fmt
+from kbstats.site.witness import sentence
+
+__all__ = ["CHECKS", "GATES", "OUTCOMES", "STATES", "VERDICTS"]
 
 OUTCOMES: dict[str, tuple[str, str]] = {
     "correct": ("correct", "The last submission passed."),
@@ -91,12 +94,12 @@ def contents(turn: Any) -> str:
 
 def outcome_tone(run: dict[str, Any]) -> str:
     """The tone a run's outcome is set in: claimed grey unless something speaks for or against it."""
-    if any(verdict_tone(v["verdict"]) == "refuted" for v in run["verifications"]) or (
+    if any(verdict_tone(v) == "refuted" for v in run["verifications"]) or (
         run["claims_correct"] and "correctness" in run["blocks"]
     ):
         return "refuted"
     if run["outcome"] == "correct":
-        return "verified" if any(verdict_tone(v["verdict"]) == "verified" for v in run["verifications"]) else "claimed"
+        return "verified" if any(verdict_tone(v) == "verified" for v in run["verifications"]) else "claimed"
     return "plain"
 
 
@@ -107,9 +110,21 @@ def standing_tone(run: dict[str, Any]) -> str:
     )
 
 
-def verdict_tone(verdict: str) -> str:
-    """Verified | refuted | open."""
-    return VERDICTS.get(verdict.partition(":")[0], ("open", ""))[0]
+def verdict_tone(v: dict[str, Any]) -> str:
+    """Verified | refuted | open: a result's own word, as far as the SQL models let it count.
+
+    A result that decides nothing (a CPU's, one without its sandbox, one that another displaced) is open,
+    whatever it says. So is one that speaks of runs and does nothing to any of them: another reference.
+    Slower than claimed refutes on the claim's own GPU model alone; elsewhere it is a measurement.
+    """
+    tone = VERDICTS.get(v["verdict"].partition(":")[0], ("open", ""))[0]
+    if not v["decides"]:
+        return "open"
+    if tone == "open" or not v["n_runs"]:
+        return tone
+    if tone == "refuted":
+        return "refuted" if v["refutes"] else "verified" if v["ranks"] else "open"
+    return "verified" if v["ranks"] else "open"
 
 
 def verdict_words(verdict: str) -> str:
@@ -130,20 +145,8 @@ def interval(v: dict[str, Any]) -> str:
 
 
 def witness(v: dict[str, Any]) -> str:
-    """The evidence of a refusal on one line."""
-    if not v.get("witness"):
-        return ""
-    try:
-        w = json.loads(v["witness"])
-    except ValueError:
-        return str(v["witness"])
-    if isinstance(w, dict):
-        return "; ".join(f"{k.replace('_', ' ')}: {_flat(x)}" for k, x in w.items())
-    return _flat(w)
-
-
-def _flat(x: Any) -> str:
-    return x if isinstance(x, str) else json.dumps(x, ensure_ascii=False)
+    """The evidence of a refusal, as a sentence without its full stop."""
+    return sentence(v.get("witness"), v["verdict"])
 
 
 def verdict_line(run: dict[str, Any]) -> list[tuple[str, str]]:
@@ -165,13 +168,15 @@ def verdict_line(run: dict[str, Any]) -> list[tuple[str, str]]:
             )
         )
     for v in run["verifications"]:
-        tone = verdict_tone(v["verdict"])
+        tone = verdict_tone(v)
         where = f" on {v['gpu_model']}" if v["gpu_model"] else (" on a CPU" if v["device"] == "cpu" else "")
         if v["correctness"] == "passed":
-            out.append((tone, f"Re-run{where}: measured {interval(v)}."))
+            ending = "" if tone == "verified" else f" {verdict_words(v['verdict'])}"
+            out.append((tone, f"Re-run{where}: measured {interval(v)}.{ending}"))
         else:
             seen = witness(v)
-            out.append((tone, f"Re-run{where}: refused, {v['verdict']}{'; ' + seen if seen else ''}."))
+            said = verdict_words(v["verdict"]).rstrip(".") if tone != "refuted" or not seen else ""
+            out.append((tone, f"Re-run{where}: {'refused' if tone == 'refuted' else 'not judged'}: {seen or said}."))
     if claims_correct and not run["verifications"]:
         out.append(("note", "Nobody has re-run it."))
     for gate in run["blocks"] if claims_correct else ():

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _HEADER = re.compile(r"--\s(?P<key>[a-z_]+):\s*(?P<text>.*)")
+_COMMENT = re.compile(r"\s*--[^\n]*")
 _MORE = re.compile(r"--\s{2,}(?P<text>.*)")
 _CREATE = re.compile(
     r"create\s+(?:or\s+replace\s+)?(?:table|view|macro)\s+(?:if\s+not\s+exists\s+)?(\w+)", re.IGNORECASE
@@ -72,11 +73,16 @@ def sql_files(kind: str) -> tuple[SqlFile, ...]:
 
 
 def digest(*kinds: str, extra: bytes = b"") -> str:
-    """A hash of the files of some kinds: it tells whether a database was made by these very files."""
+    """A hash of the statements of some kinds: it tells whether a database was made by these very files.
+
+    Comments of tables do not count, so that a better word in a column's documentation makes nobody
+    rebuild; those of models and audits do, since their headers say what is stored and what is blocked.
+    """
     h = hashlib.sha256(extra)
     for kind in kinds:
         for f in sql_files(kind):
-            h.update(f"{kind}/{f.name}\0{f.sql}\0".encode())
+            text = _COMMENT.sub("", f.sql) if kind == "schema" else f.sql
+            h.update(f"{kind}/{f.name}\0{' '.join(text.split())}\0".encode())
     return h.hexdigest()[:16]
 
 

@@ -7,7 +7,7 @@ import io
 import json
 from datetime import UTC, datetime
 
-from kbstats.analytics.output import Column, Format, emit, number, plain, to_json
+from kbstats.analytics.output import Column, Format, emit, note, number, plain, to_json
 
 HARD = [
     {
@@ -59,3 +59,19 @@ def test_numbers() -> None:
     assert number(2)(1234.567) == "1,234.57"
     assert number(1, suffix=" %", scale=100)(0.123) == "12.3 %"
     assert number()(None) == "–"
+
+
+def test_a_crowded_table_is_one_field_a_line(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    emit([{f"column_{i}": "a value of words" for i in range(20)}] * 2, Format.table)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 41
+    assert lines[0] == "column_0   a value of words"
+
+
+def test_notes_are_plain_and_wrapped(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    note("note: pools \x1b[31mred " + "word " * 20)
+    err = capsys.readouterr().err
+    assert "\x1b" not in err
+    assert max(map(len, err.splitlines())) <= 40

@@ -63,13 +63,13 @@ def command(  # noqa: PLR0917  options of a command line
         print("kbstats: no findings", file=sys.stderr)
     if rows or fmt in {Format.json, Format.csv}:
         out = rows if grouping is By.finding else audit.summed(rows, grouping.value)
-        emit(out, fmt, None if fmt in {Format.json, Format.csv} else _columns(grouping, out))
+        emit(out, fmt, None if fmt in {Format.json, Format.csv} else _columns(grouping, out, cut=fmt is Format.table))
     if standing:
         print(f"kbstats: findings stand: {', '.join(standing)}", file=sys.stderr)
         raise typer.Exit(1)
 
 
-def _columns(by: By, rows: list[dict[str, Any]]) -> list[Column]:
+def _columns(by: By, rows: list[dict[str, Any]], *, cut: bool) -> list[Column]:
     if by is By.finding:
         columns = [
             Column("code", "code"),
@@ -92,6 +92,8 @@ def _columns(by: By, rows: list[dict[str, Any]]) -> list[Column]:
     room = max(width() - taken, 20)
 
     def text(v: Any) -> str:
+        if not cut:
+            return v or ""
         lines = textwrap.wrap(plain(v or ""), room)
         return "\n".join(lines if by is By.finding or len(lines) < 3 else [lines[0], lines[1][: room - 1] + "…"])
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from kbstats.analytics.output import Column, Format, emit, plain
+from kbstats.analytics.output import Column, Format, emit, note, number, plain, to_json
+from kbstats.ingest.errors import UsageError
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 class By(StrEnum):
@@ -18,44 +22,132 @@ class By(StrEnum):
     owner = "owner"
     model = "model"
     problem = "problem"
+    sweep = "sweep"
     tool = "tool"
 
 
-def command(  # noqa: PLR0917  options of a command line
+def command(  # noqa: C901, PLR0912, PLR0917  options of a command line
     by: Annotated[By, typer.Option(help="One row of the table.")] = By.cls,
     level: Annotated[list[int] | None, typer.Option(help="Level; repeatable.")] = None,
     model: Annotated[list[str] | None, typer.Option(help="Model; repeatable.")] = None,
     sweep: Annotated[list[str] | None, typer.Option(help="Sweep; repeatable.")] = None,
+    runs: Annotated[bool, typer.Option("--runs", help="List failed runs with the words that decided.")] = False,
+    patterns: Annotated[bool, typer.Option("--patterns", help="Failures of whole sweeps.")] = False,
+    paths: Annotated[bool, typer.Option("--paths", help="States, turns lost, recovery, repeats, tools.")] = False,
     unclassified: Annotated[bool, typer.Option("--unclassified", help="Print the texts that no class names.")] = False,
     db: Annotated[Path | None, typer.Option(help="Database file.  [default: $KBSTATS_DB or kbstats.duckdb]")] = None,
     fmt: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.table,
 ) -> None:
-    """Count failures by class, owner, model, problem or tool.
+    """Count failures by class, owner, model, problem, sweep or tool; or say what they cost.
 
     Example: kbstats failures --by owner --level 3
     """
-    from kbstats.analytics import failures, warehouse
+    from kbstats.analytics import failures, offers, warehouse
 
+    if sum((runs, patterns, paths, unclassified)) > 1:
+        raise UsageError("--runs, --patterns, --paths and --unclassified are four different tables: ask for one")
+    if (paths or patterns) and level:
+        raise UsageError("--patterns and --paths are not kept by level", hint="leave --level out")
+    if paths and sweep:
+        raise UsageError("--paths are kept by model", hint="leave --sweep out")
     con = warehouse.open_read(db or warehouse.default_db())
-    filters = {"levels": level, "models": model, "sweeps": sweep}
     try:
-        rows = (
-            failures.unclassified(con, **filters)  # type: ignore[arg-type]
-            if unclassified
-            else failures.summary(con, by=by.value, **filters)  # type: ignore[arg-type]
-        )
+        if paths:
+            _paths(con, model, fmt)
+            return
+        if runs:
+            rows = failures.failed_runs(con, levels=level, models=model, sweeps=sweep)
+        elif patterns:
+            rows = failures.patterns(con, models=model, sweeps=sweep)
+        elif unclassified:
+            rows = failures.unclassified(con, levels=level, models=model, sweeps=sweep)
+        else:
+            rows = failures.summary(con, by=by.value, levels=level, models=model, sweeps=sweep)
+        unmet = [] if rows else offers.missing(con, {"levels": level, "models": model, "sweeps": sweep})
     finally:
         con.close()
+    for text in unmet:
+        note(f"kbstats: {text}")
     if not rows:
-        print("kbstats: nothing unclassified" if unclassified else "kbstats: no failures", file=sys.stderr)
+        if not unmet:
+            print("kbstats: nothing unclassified" if unclassified else "kbstats: no failures", file=sys.stderr)
         if fmt in {Format.table, Format.md}:
             return
     if unclassified and fmt is Format.table:
         for r in rows:
-            print(plain(f"--- {r['run_id']} turn {r['turn']} call {r['seq']} {r['tool']}"))
+            place = "" if r["turn"] is None else f" turn {r['turn']} call {r['seq']}"
+            print(plain(f"--- {r['run_id']}{place} {r['tool']}"))
             print(plain(r["text"] or ""))
         return
-    emit(rows, fmt, None if unclassified else _columns(by))
+    emit(rows, fmt, _RUNS if runs else _PATTERNS if patterns else None if unclassified else _columns(by))
+
+
+def _one_line(v: str | None) -> str:
+    return " ".join((v or "").split())
+
+
+_RUNS = [
+    Column("run_id", "run", lambda v: v[:10]),
+    Column("model", "model", lambda v: v or "–"),
+    Column("failure_class", "class"),
+    Column("evidence", "evidence", _one_line),
+]
+_PATTERNS = [
+    Column("sweep", "sweep", lambda v: v or "–"),
+    Column("model", "model"),
+    Column("failure_class", "class"),
+    Column("n", "runs", right=True),
+    Column("n_runs", "of", right=True),
+    Column("longest_streak", "in a\nrow", right=True),
+    Column("invalid", "sweep", lambda v: "invalid" if v else ""),
+]
+_percent = number(0, scale=100)
+_PATHS = {
+    "transitions": ("Where a turn leads", [
+        Column("previous_state", "from"), Column("state", "to"), Column("n", "turns", right=True),
+    ]),
+    "costs": ("Turns lost to each class, and runs that got over it", [
+        Column("failure_class", "class"), Column("turns_lost", "turns", right=True),
+        Column("n_runs", "runs", right=True),
+        Column("recovery_rate", "recovered\n%", _percent, right=True),
+        Column("median_turns_to_recover", "turns to\nrecover", number(1), right=True),
+    ]),
+    "repeats": ("The same error again on the same kernel", [
+        Column("failure_class", "class"), Column("tool", "tool"), Column("kernels", "kernels", right=True),
+        Column("repeats", "repeats", right=True),
+    ]),
+    "tools": ("Tools, and runs with a pass among those that used them", [
+        Column("tool", "tool"), Column("n_runs", "runs", right=True), Column("n_calls", "calls", right=True),
+        Column("before_first_pass", "before the\nfirst pass", right=True),
+        Column("pass_rate", "passed\n%", _percent, right=True),
+    ]),
+    "edits": ("Changes from one kernel to the next (median)", [
+        Column("model", "model"), Column("edits", "edits", right=True),
+        Column("median_lines_added", "lines\nadded", number(0), right=True),
+        Column("median_lines_removed", "lines\nremoved", number(0), right=True),
+        Column("median_share_changed", "changed\n%", _percent, right=True),
+    ]),
+    "anytime": ("After so many turns", [
+        Column("model", "model"), Column("turns_used", "turns", right=True), Column("n_runs", "runs", right=True),
+        Column("share_passed", "passed\n%", _percent, right=True),
+        Column("geomean_best_speedup", "best speedup\nso far", number(2), right=True),
+    ]),
+}  # fmt: skip
+
+
+def _paths(con: duckdb.DuckDBPyConnection, models: list[str] | None, fmt: Format) -> None:
+    from kbstats.analytics.paths import paths
+
+    found = paths(con, models=models)
+    if fmt is Format.json:
+        print(to_json(found))
+        return
+    if not found["transitions"]:
+        print("kbstats: no run here kept its tool calls", file=sys.stderr)
+    for name, (title, columns) in _PATHS.items():
+        if rows := found[name]:
+            print(f"# {title}" if fmt is not Format.table else f"\n{title}")
+            emit(rows, fmt, columns)
 
 
 def _columns(by: By) -> list[Column]:

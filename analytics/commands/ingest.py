@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import duckdb
     from kbstats.ingest.pipeline import IngestSummary, Progress
 
+MAX_ADVICE = 10
+"""Rejected files that are told of by name."""
 LOCK_WAIT_S = 600.0
 """How long `--wait` waits for another process to let go of the database."""
 
@@ -42,6 +44,9 @@ def command(  # noqa: PLR0917  options of a command
 
     Example: kbstats ingest runs/ results.csv
     """
+    import contextlib
+
+    import duckdb
     from kbstats.analytics import warehouse
     from kbstats.ingest import pipeline, scan
     from kbstats.ingest.errors import UsageError
@@ -49,22 +54,53 @@ def command(  # noqa: PLR0917  options of a command
     for path in paths:  # before a database is made for nothing
         if not path.exists() and not path.is_symlink():
             raise UsageError("no such file or folder", location=scan.path_text(path))
-    con = _open(db or warehouse.default_db(), wait=wait)
+    db = db or warehouse.default_db()
+    con, earlier = _current(db, wait=wait)
     progress, stop = _bar()
     try:
+        if earlier:
+            pipeline.ingest(con, earlier, workers=workers, progress=progress)
         summary = pipeline.ingest(
             con, paths, format=format_, map_file=map_, workers=workers, prune=prune, progress=progress
         )
-        if summary.wrote:
+        if summary.wrote or earlier:
             warehouse.refresh(con)
+        elif warehouse.is_stale(con):  # an earlier ingest was stopped half way
+            warehouse.finish(con)
+    except duckdb.Error as e:
+        raise _unwritten(db, e) from e
     finally:
         stop()
-        con.close()
+        with contextlib.suppress(duckdb.Error):  # the disk is full: closing writes again
+            con.close()
     typer.echo("\n".join(lines(summary)))
     if strict and summary.issues:
         raise typer.Exit(1)
     if summary.incomplete:
         raise typer.Exit(3)
+
+
+def _current(db: Path, *, wait: bool) -> tuple[duckdb.DuckDBPyConnection, list[Path]]:
+    """The database with the tables of this version, and what is to be read again if it had others."""
+    from kbstats.analytics.commands import rebuild
+    from kbstats.ingest.errors import DatabaseError
+
+    try:
+        return _open(db, wait=wait), []
+    except DatabaseError as e:
+        if "whose tables differ" not in e.message:
+            raise
+    earlier = rebuild.set_aside(db)
+    return _open(db, wait=wait), earlier
+
+
+def _unwritten(db: Path, e: Exception) -> Exception:
+    """The database's own words on a full disk or a failing one, as one line."""
+    from kbstats.ingest.errors import DatabaseError
+
+    text = " ".join(str(e).split())[:200]
+    hint = "what was committed before is safe; make room and run the same command again"
+    return DatabaseError(f"the database cannot be written ({text})", location=db, hint=hint)
 
 
 def _open(db: Path, *, wait: bool) -> duckdb.DuckDBPyConnection:
@@ -131,12 +167,15 @@ def lines(s: IngestSummary) -> list[str]:
         ("new", s.new),
         ("changed", s.changed),
         ("unchanged", s.unchanged),
-        ("rejected", s.rejected),
-        ("partial", s.partial),
+        ("rejected", s.rejected + s.rejected_before),
+        ("partial", s.partial + s.partial_before),
+        ("companions", s.companions),
         ("removed", s.removed),
     ]
+    before = {"rejected": (s.rejected, s.rejected_before), "partial": (s.partial, s.partial_before)}
     always = {"seen", "new", "changed", "unchanged", "rejected"}
-    out = _wrapped("files", [f"{name} {n:,}" for name, n in files if n or name in always])
+    told = [(f"{name} {n:,}", before.get(name, (0, 0))) for name, n in files if n or name in always]
+    out = _wrapped("files", [text + _unchanged(*counts) for text, counts in told])
     if s.ignored:
         total = sum(s.ignored.values())
         by_suffix = [f"{suffix[:20]} {n:,}" for suffix, n in s.ignored.most_common(12)]
@@ -145,14 +184,23 @@ def lines(s: IngestSummary) -> list[str]:
             "ignored", [f"{total:,}:", *by_suffix, *([f"and {more} more suffixes"] if more > 0 else [])]
         )
     rows = [("runs", s.runs), ("turns", s.turns), ("tool calls", s.tool_calls)]
-    extra = [("verifications", s.verifications), ("copies", s.copies), ("links", s.links)]
+    extra = [("verifications", s.verifications), ("copies", s.copies), ("links", s.links if s.new_links else 0)]
     out += _wrapped(
         "read", [f"{name} {n:,}" for name, n in rows] + [f"{name} {n:,}" for name, n in extra if n]
     )
     if s.issues:
         total = sum(s.issues.values())
         out += _wrapped("issues", [f"{total:,}:", *(f"{code} {n:,}" for code, n in s.issues.most_common())])
+    for i, text in enumerate(s.advice[:MAX_ADVICE]):
+        out.append(f"{'' if i else 'rejected':<9}" + "".join(c if c.isprintable() else "?" for c in text))
+    if len(s.advice) > MAX_ADVICE:
+        out.append(f"{'':<9}and {len(s.advice) - MAX_ADVICE:,} more")
     return out
+
+
+def _unchanged(now: int, before: int) -> str:
+    """How many of them were so before, and are as they were."""
+    return "" if not before else f" ({before:,} unchanged)" if now else " (unchanged)"
 
 
 def _wrapped(title: str, parts: list[str], width: int = 80) -> list[str]:

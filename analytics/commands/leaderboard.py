@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from kbstats.analytics.output import Column, Format, emit, number, width
+from kbstats.analytics.output import Column, Format, display_width, emit, folded, note, number, plain, width
 from kbstats.ingest.errors import UsageError
 
 
@@ -34,9 +35,10 @@ class By(StrEnum):
     harness = "harness"
     hardware = "hardware"
     backend = "backend"
+    matrix = "matrix"
 
 
-def command(  # noqa: PLR0917  options of a command line
+def command(  # noqa: C901, PLR0912, PLR0917  options of a command line
     level: Annotated[list[int] | None, typer.Option(help="Level; repeatable.")] = None,
     variant: Annotated[list[str] | None, typer.Option(help="Problem variant; `original` is the level itself.")] = None,
     suite: Annotated[list[str] | None, typer.Option(help="Suite; repeatable.")] = None,
@@ -46,13 +48,15 @@ def command(  # noqa: PLR0917  options of a command line
     hardware: Annotated[list[str] | None, typer.Option(help="GPU of the claim: its name, or just H100.")] = None,
     backend: Annotated[list[str] | None, typer.Option(help="Backend; repeatable.")] = None,
     precision: Annotated[list[str] | None, typer.Option(help="Precision; repeatable.")] = None,
-    by: Annotated[By, typer.Option(help="One row of the board.")] = By.model,
+    by: Annotated[By, typer.Option(help="One row of the board; matrix: model x problem.")] = By.model,
     trust: Annotated[Trust, typer.Option(help="What counts: claims, audited or re-run ones.")] = Trust.claimed,
     verified_on: Annotated[str | None, typer.Option(help="GPU of a verified board.  [default: most results]")] = None,
-    baseline: Annotated[str | None, typer.Option(help="Fill in speedups by this reference timing: eager …")] = None,
+    baseline: Annotated[str | None, typer.Option(help="Speedups against eager, compile … or a timing file.")] = None,
     sort: Annotated[str, typer.Option(help="First key of the order: a JSON column.")] = "fast_1",
     p: Annotated[str, typer.Option("--p", help="Speedups p for fast_p, with commas.")] = "0,1,2",
-    min_coverage: Annotated[float, typer.Option(min=0, max=1, help="Least share of the problems attempted.")] = 0.0,
+    k: Annotated[str, typer.Option("--k", help="Samples k for pass@k and best of k, with commas.")] = "",
+    shared: Annotated[bool, typer.Option("--shared", help="Only the problems that every row attempted.")] = False,
+    min_coverage: Annotated[float, typer.Option(min=0, max=1, help="Least share of the offered problems.")] = 0.0,
     exclude_infra: Annotated[bool, typer.Option(help="Take out runs failed by harness or infrastructure.")] = False,
     db: Annotated[Path | None, typer.Option(help="Database file.  [default: $KBSTATS_DB or kbstats.duckdb]")] = None,
     fmt: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.table,
@@ -61,31 +65,48 @@ def command(  # noqa: PLR0917  options of a command line
 
     Example: kbstats leaderboard --level 3 --trust audited
     """
-    from kbstats.analytics import leaderboards, warehouse
+    from kbstats.analytics import leaderboards, offers, warehouse
 
-    ps = _numbers(p)
+    ps, ks = _numbers(p), _samples(k)
     if sort not in leaderboards.sort_keys(ps):
         raise UsageError(f"no column {sort!r} to sort by", hint=", ".join(leaderboards.sort_keys(ps)))
-    filters = leaderboards.Filters(
-        levels=level or [], variants=variant or [], suites=suite or [], sweeps=sweep or [], modes=mode or [],
-        models=model or [], hardwares=hardware or [], backends=backend or [], precisions=precision or [],
-        trust=trust.value, verified_on=verified_on, baseline=baseline, exclude_infra=exclude_infra,
-    )  # fmt: skip
     con = warehouse.open_read(db or warehouse.default_db())
     try:
-        found = leaderboards.board(con, filters, by=by.value, sort=sort, ps=ps, min_coverage=min_coverage)
+        if baseline and Path(baseline).is_file():
+            from kbstats.analytics import baseline_files
+
+            baseline = baseline_files.use(con, Path(baseline))
+        filters = leaderboards.Filters(
+            levels=level or [], variants=variant or [], suites=suite or [], sweeps=sweep or [], modes=mode or [],
+            models=model or [], hardwares=hardware or [], backends=backend or [], precisions=precision or [],
+            trust=trust.value, verified_on=verified_on, baseline=baseline, exclude_infra=exclude_infra,
+        )  # fmt: skip
+        if by is By.matrix:
+            from kbstats.analytics import matrix
+
+            found = matrix.matrix(con, filters, shared=shared)
+        else:
+            found = leaderboards.board(
+                con, filters, by=by.value, sort=sort, ps=ps, ks=ks, min_coverage=min_coverage, shared=shared
+            )
+        unmet = [] if found.rows else offers.missing(con, filters.parameters())
     finally:
         con.close()
-    for note in found.notes:
-        print(f"note: {note}", file=sys.stderr)
+    for text in found.notes:
+        note(f"note: {text}")
     if not found.rows:
-        print("kbstats: no runs: the database is empty, or the filters leave nothing", file=sys.stderr)
+        for text in unmet:
+            note(f"kbstats: {text}")
+        if not unmet:
+            note("kbstats: no runs: the database is empty, or the filters together leave nothing")
         if fmt in {Format.table, Format.md}:
             return
     if fmt in {Format.json, Format.csv}:
         emit(found.rows, fmt)
+    elif by is By.matrix:
+        _matrix(found.rows, fmt)
     else:
-        shown, columns = _for_people(by, trust, found.rows, ps)
+        shown, columns = _for_people(by, trust, found.rows, ps, ks, room=_room(fmt))
         emit(shown, fmt, columns)
 
 
@@ -101,6 +122,13 @@ def _numbers(text: str) -> list[float]:
     return ps
 
 
+def _samples(text: str) -> list[int]:
+    parts = [t.strip() for t in text.split(",") if t.strip()]
+    if not all(t.isdigit() and int(t) > 0 for t in parts):
+        raise UsageError(f"--k takes whole numbers from 1 on with commas between them, not {text!r}")
+    return [int(t) for t in parts]
+
+
 def _speed(v: Any) -> str:
     """A speedup in the fewest characters that keep three figures."""
     if v is None:
@@ -114,12 +142,21 @@ def _range(lo: Any, hi: Any) -> str:
     return "" if lo is None else f" [{_speed(lo)}–{_speed(hi)}]"
 
 
+LONG_NAMES = (30, 24)
+"""Names longer than this go on over a second line where a table is too wide: first the one, then the other."""
+
+
+def _room(fmt: Format) -> int:
+    """Columns to fit a table to; Markdown is for a page and leaves nothing out."""
+    return sys.maxsize if fmt is Format.md else width()
+
+
 def _for_people(
-    by: By, trust: Trust, rows: list[dict[str, Any]], ps: list[float]
+    by: By, trust: Trust, rows: list[dict[str, Any]], ps: list[float], ks: list[int], *, room: int
 ) -> tuple[list[dict[str, Any]], list[Column]]:
     """Rows with the cells that join several fields, and the columns that fit the width."""
     if by is By.run:
-        return _run_columns(rows)
+        return _run_columns(rows, room)
     from kbstats.analytics.leaderboards import p_name
 
     percent = number(1, scale=100)
@@ -130,39 +167,106 @@ def _for_people(
         Column("n", "n", right=True),
         Column("correct_rate", "corr.\n%", percent, right=True),
         *(Column(p_name(v), f"fast_\n{v:g} %", percent, right=True) for v in ps if v != 0),
+        *(Column(f"pass_{k}", f"pass\n@{k} %", percent, right=True) for k in ks),
+        *(Column(f"best_of_{k}", f"best\nof {k}", _speed, right=True) for k in ks),
     ]
     if by is By.problem:
         shown = [{**r, "_level": f"L{r['level']} P{r['problem_id']}"} for r in shown]
         columns.insert(1, Column("_level", "level"))
         columns.append(Column("best_speedup", "best", _speed, right=True))
         columns.append(Column("best_model", "by", lambda v: v or "–"))
-        return shown, _fitting(columns, shown, optional=("fast_2", "n", "best_model"))
+        return shown, _fitting(columns, shown, optional=("fast_2", "n", "best_model"), room=room)
     columns += [
         Column("_geomean", "geomean\nspeedup [95 %]", right=True),
         Column("median_speedup", "med-\nian", _speed, right=True),
+        Column("near_tie", "near\ntie", right=True),
         # A claim is withdrawn only where more than the claim is asked for.
         *([Column("withdrawn", "with-\ndrawn", right=True)] if trust is not Trust.claimed else []),
         Column("flagged", "flag-\nged", right=True),
         Column("verified", "veri-\nfied", right=True),
     ]
-    return shown, _fitting(columns, shown, optional=("flagged", "median_speedup", "fast_2", "verified", "withdrawn"))
+    # What says how far to trust a row stays; the interval's width and a second look at speed go first.
+    if _wide(columns, shown) > room:
+        columns = [c for c in columns if c.key != "near_tie"]
+    if _wide(columns, shown) > room:
+        plain_mean = Column("geomean_speedup", "geo-\nmean", _speed, right=True)
+        columns = [plain_mean if c.key == "_geomean" else c for c in columns]
+    for size, expendable in zip(LONG_NAMES, ("flagged", ""), strict=True):
+        if _wide(columns, shown) > room:
+            columns[1] = Column(by.value, by.value, functools.partial(_name, size))
+            columns = _fitting(columns, shown, optional=(expendable,), room=room)
+    return shown, _fitting(columns, shown, optional=("flagged", "median_speedup", "fast_2"), room=room)
 
 
-def _fitting(columns: list[Column], rows: list[dict[str, Any]], optional: tuple[str, ...]) -> list[Column]:
+def _name(room: int, v: Any) -> str:
+    return "\n".join(folded(str(v), room))
+
+
+def _wide(columns: list[Column], rows: list[dict[str, Any]]) -> int:
+    """Columns of the terminal that a table takes when nothing folds."""
+
+    def one(c: Column) -> int:
+        texts = (c.title, *(c.show(r.get(c.key)) for r in rows))
+        return 2 + max(display_width(line) for text in texts for line in text.split("\n"))
+
+    return sum(map(one, columns)) - 2
+
+
+def _fitting(
+    columns: list[Column], rows: list[dict[str, Any]], optional: tuple[str, ...], *, room: int
+) -> list[Column]:
     """Leave out optional columns until the table fits: names are never cut."""
-
-    def wide(c: Column) -> int:
-        head = max(len(line) for line in c.title.split("\n"))
-        return 2 + max([head, *(len(c.show(r.get(c.key))) for r in rows)])
-
     for key in optional:
-        if sum(map(wide, columns)) - 2 < width():
+        if _wide(columns, rows) <= room:
             break
         columns = [c for c in columns if c.key != key]
     return columns
 
 
-def _run_columns(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Column]]:
+_WORD = {
+    "correct": "ok", "compile_fail": "build", "runtime_fail": "run", "incorrect": "wrong", "timeout": "time",
+    "no_submission": "none", "infra_error": "infra", "llm_error": "llm", "in_progress": "open", "unknown": "?",
+}  # fmt: skip
+
+
+def _matrix(rows: list[dict[str, Any]], fmt: Format) -> None:
+    """One row a problem, one column a model; the columns' names are too long for heads and stand below."""
+    from kbstats.analytics.matrix import wide
+
+    models, problems = wide(rows)
+    names = {m: _letters(i) for i, m in enumerate(models)}
+
+    def cell(r: dict[str, Any] | None) -> str:
+        if r is None:
+            return "–"
+        return _speed(r["best_speedup"]) if r["best_speedup"] is not None else _WORD.get(r["outcome"], r["outcome"])
+
+    shown = [
+        {"level": f"L{p['level']} P{p['problem_id']}", "problem": p["problem"]}
+        | {names[m]: cell(p["cells"][m]) for m in models}
+        for p in problems
+    ]
+    columns = [Column("level", "level"), *(Column(n, n, right=True) for n in names.values())]
+    if _wide([*columns, Column("problem", "problem")], shown) <= width() or fmt is Format.md:
+        columns.insert(1, Column("problem", "problem"))
+    emit(shown, fmt, columns)
+    print()
+    for model, name in names.items():
+        print(plain(f"{name}  {model}"))
+    print("a number: the best speedup that counts; ok: correct, not timed; –: not attempted")
+
+
+def _letters(i: int) -> str:
+    """Names of columns: A to Z, AA, AB and so on."""
+    out = ""
+    i += 1
+    while i:
+        i, rest = divmod(i - 1, 26)
+        out = chr(65 + rest) + out
+    return out
+
+
+def _run_columns(rows: list[dict[str, Any]], room: int) -> tuple[list[dict[str, Any]], list[Column]]:
     shown = [{**r, "_problem": f"L{r['level']} P{r['problem_id']}"} for r in rows]
     columns = [
         Column("rank", "#", lambda v: "–" if v is None else str(v), right=True),
@@ -174,4 +278,4 @@ def _run_columns(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list
         Column("reason", "does not count:"),
         Column("mode", "mode"),
     ]
-    return shown, _fitting(columns, shown, optional=("mode", "outcome"))
+    return shown, _fitting(columns, shown, optional=("mode", "outcome"), room=room)

@@ -13,6 +13,7 @@ from kbstats.ingest.errors import UsageError
 
 def command(
     run: Annotated[list[str], typer.Argument(help="A run's id or its beginning, or words: model, level, problem.")],
+    diff: Annotated[bool, typer.Option("--diff", help="Also what changed from each kernel to the next.")] = False,
     db: Annotated[Path | None, typer.Option(help="Database file.  [default: $KBSTATS_DB or kbstats.duckdb]")] = None,
     fmt: Annotated[Format, typer.Option("--format", help="csv and md list the tool calls.")] = Format.table,
 ) -> None:
@@ -25,12 +26,16 @@ def command(
     con = warehouse.open_read(db or warehouse.default_db())
     try:
         found = runs.load(con, runs.find(con, run))
+        changes = runs.diffs(con, found) if diff else {}
+        if diff:
+            for c in (c for t in found["turns"] for c in t["calls"]):
+                c["diff"] = "\n".join(changes.get((c["turn"], c["seq"]), [])) or None
     finally:
         con.close()
     if fmt is Format.json:
         print(to_json(found))
     elif fmt is Format.table:
-        for line in _lines(found):
+        for line in _lines(found, changes):
             print(line)
     else:
         calls = [
@@ -41,7 +46,7 @@ def command(
         emit(calls, fmt)
 
 
-def _lines(found: dict[str, Any]) -> list[str]:
+def _lines(found: dict[str, Any], changes: dict[tuple[int, int], list[str]]) -> list[str]:
     r = found["run"]
     name = r["model"] or r["model_raw"] or "(unknown)"
     out = [plain(f"{name}  L{r['level']} P{r['problem_id']}  {r['problem_name'] or ''}")]
@@ -49,6 +54,8 @@ def _lines(found: dict[str, Any]) -> list[str]:
     out.append("")
     for t in found["turns"]:
         out += _turn(t)
+        for c in t["calls"]:
+            out += [plain("         " + line) for line in changes.get((c["turn"], c["seq"]), [])]
     if found["turns"]:
         out.append("")
     out += _verdict(found)
@@ -84,11 +91,16 @@ def _facts(r: dict[str, Any]) -> list[str]:
     return out
 
 
+def _call(c: dict[str, Any]) -> str:
+    edit = "" if c["lines_added"] is None else f" (kernel +{c['lines_added']} -{c['lines_removed']})"
+    return f"{c['tool']}{edit} {_MARK[c['ok']]}"
+
+
 _MARK = {True: "ok", False: "FAIL", None: "?"}
 
 
 def _turn(t: dict[str, Any]) -> list[str]:
-    calls = ", ".join(f"{c['tool']} {_MARK[c['ok']]}" for c in t["calls"]) or "no tool call"
+    calls = ", ".join(map(_call, t["calls"])) or "no tool call"
     time = t.get("wall_s") if t.get("llm_s") is None else t["llm_s"] + (t.get("tools_s") or 0)
     seconds = "" if time is None else f"{time:>7.1f} s  "
     state = t.get("state") or ""
@@ -99,8 +111,9 @@ def _turn(t: dict[str, Any]) -> list[str]:
             continue
         # The build tool only says that the compiler failed.
         said = [d for d in c["diagnostics"] if d["toolchain"] != "ninja"]
-        words = "" if said else ": " + _short(c["evidence"], room - len(c["failure_class"]) - 2)
-        out.append(plain(f"{indent}{c['failure_class']}{words}"))
+        name = c["failure_class"] + (" (again, on the same kernel)" if c["repeated"] else "")
+        words = "" if said else ": " + _short(c["evidence"], room - len(name) - 2)
+        out.append(plain(f"{indent}{name}{words}"))
         for d in said[:3]:
             place = ":".join(str(v) for v in (d["file"], d["line"]) if v is not None)
             out.append(plain(f"{indent}  {_short(' '.join([place, d['message'] or '']), room - 2)}"))
@@ -142,7 +155,16 @@ def _verdict(found: dict[str, Any]) -> list[str]:
     for f in found["findings"]:
         blocks = "" if f["blocks"] == "nothing" else f" [blocks {f['blocks']}]"
         out += _pair(f["severity"], f"{f['code']}: {f['message']}{blocks}")
+    out += _said(found["annotations"])
     for link in found["links"]:
         role = "this record ranks" if link["richer"] else "that record ranks"
         out += _pair("same run", f"{link['other']} ({role}; matched on {link['matched_on']})")
+    return out
+
+
+def _said(annotations: list[dict[str, Any]]) -> list[str]:
+    out: list[str] = []
+    for a in annotations:
+        by = f" ({a['author']})" if a["author"] else ""
+        out += _pair("said", f"{a['verdict'] or 'note'}{by}: {a['text'] or ''}")
     return out

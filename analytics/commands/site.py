@@ -13,6 +13,7 @@ app = typer.Typer(no_args_is_help=True, help="Build the static site, or look at 
 
 @app.command()
 def build(
+    *,
     out: Annotated[Path, typer.Option("-o", "--output", help="Folder of the site; new, empty, or an earlier build.")],
     db: Annotated[Path | None, typer.Option("--db", help="Database file.")] = None,
     title: Annotated[str, typer.Option("--title", help="Title of the site.")] = "kernel leaderboard",
@@ -22,13 +23,35 @@ def build(
     force: Annotated[
         bool, typer.Option("--force", help="Write into a folder that holds other files (they are left alone).")
     ] = False,
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", help="Where the site will stand; adds canonical links and a sitemap.")
+    ] = None,
+    include_db: Annotated[
+        bool, typer.Option("--include-db", help="Publish the database file too; only with --no-redact.")
+    ] = False,
+    require_verified: Annotated[
+        bool, typer.Option("--require-verified", help="Fail unless a re-run confirmed every speedup that counts.")
+    ] = False,
+    fail_on: Annotated[
+        list[str] | None, typer.Option("--fail-on", help="Fail if a run carries this finding; repeatable.")
+    ] = None,
 ) -> None:
     """Build one static site from the database: it opens from the file system, without a network."""
     from kbstats.analytics.warehouse import default_db
     from kbstats.site import fmt
     from kbstats.site.build import build as build_site
 
-    report = build_site(db or default_db(), out, title=title, redact=redact, force=force)
+    report = build_site(
+        db or default_db(),
+        out,
+        force=force,
+        title=title,
+        redact=redact,
+        base_url=base_url,
+        include_db=include_db,
+        require_verified=require_verified,
+        fail_on=tuple(fail_on or ()),
+    )
     if not redact:
         print("nothing was hidden (--no-redact)", file=sys.stderr)
     elif report.hidden:

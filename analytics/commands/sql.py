@@ -39,6 +39,8 @@ def command(
         raise KbstatsError(f"the query failed: {_first(e)}", hint="tables and columns: docs/tables.md") from e
     finally:
         con.close()
+    if not records:
+        print("kbstats: 0 rows", file=sys.stderr)
     emit(records, fmt)
 
 

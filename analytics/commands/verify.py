@@ -43,12 +43,26 @@ Precision = Annotated[
 Budget = Annotated[
     float | None, typer.Option("--budget-s", min=1.0, help="Seconds a kernel may cost beside its build.")
 ]
+Flagged = Annotated[
+    bool, typer.Option("--flagged", help="Only runs with an audit finding that blocks their speed, answer or identity.")
+]
+Sample = Annotated[
+    int | None, typer.Option("--sample", min=1, help="This many runs at random, for an error rate of the whole board.")
+]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of --sample: the same runs again.")]
+Base = Annotated[
+    list[str] | None, typer.Option("--baseline", help="compile: time against torch.compile as well (CUDA).")
+]
+Replay = Annotated[
+    Path | None,
+    typer.Option("--replay", help="A results file: repeat its results, with the seeds they had."),
+]
 NoSandbox = Annotated[bool, typer.Option("--no-sandbox", help="Run without walls; such results never count.")]
 Db = Annotated[Path | None, typer.Option("--db", help="Database file (default: kbstats.duckdb or $KBSTATS_DB).")]
 Form = Annotated[Format, typer.Option("--format", help="table for a person, json for a program.")]
 
 
-def _select(  # noqa: PLR0917
+def _select(  # noqa: PLR0917  one argument an option
     top: int,
     level: list[int] | None,
     model: list[str] | None,
@@ -60,6 +74,9 @@ def _select(  # noqa: PLR0917
     shim: list[Path] | None,
     precision: str | None,
     db: Path | None,
+    flagged: bool,
+    sample: int | None,
+    seed: int,
 ) -> Plan:
     from kbstats.analytics import warehouse
     from kbstats.analytics.verify import plan
@@ -69,7 +86,18 @@ def _select(  # noqa: PLR0917
         raise UsageError("the references are needed", hint="name the suite's checkout with --problems DIR")
     if not problems.is_dir():
         raise UsageError("no such folder", location=problems, hint="--problems takes the suite's checkout")
-    chosen = plan.Selection(top, level or (), model or (), sweep or (), variant or (), suite or (), run or ())
+    chosen = plan.Selection(
+        top,
+        level or (),
+        model or (),
+        sweep or (),
+        variant or (),
+        suite or (),
+        run or (),
+        flagged=flagged,
+        sample=sample,
+        seed=seed,
+    )
     con = warehouse.open_read(db or warehouse.default_db())
     try:
         made = plan.make(
@@ -83,7 +111,14 @@ def _select(  # noqa: PLR0917
 
 
 def _run(
-    items: list[Any], device: str, output: Path | None, *, budget_s: float | None, no_sandbox: bool
+    items: list[Any],
+    device: str,
+    output: Path | None,
+    *,
+    budget_s: float | None,
+    no_sandbox: bool,
+    baselines: list[str] | None = None,
+    replay: Path | None = None,
 ) -> list[dict[str, Any]]:
     from kbstats.analytics.verify.runner.session import NoVerdictError, Session, run_items
     from kbstats.ingest.errors import KbstatsError, UsageError
@@ -91,13 +126,35 @@ def _run(
     kind, _, number = device.partition(":")
     if kind not in ("cpu", "cuda") or (number and not number.isdigit()) or (kind == "cpu" and number):
         raise UsageError(f"no such device: {device}", hint="--device cuda, cuda:N or cpu")
+    if any(b != "compile" for b in baselines or ()):
+        raise UsageError("no such baseline", hint="--baseline compile; eager is always timed")
     try:
         with Session(
-            device, budget_s=budget_s, no_sandbox=no_sandbox, results=output.resolve() if output else None
+            device,
+            budget_s=budget_s,
+            no_sandbox=no_sandbox,
+            results=output.resolve() if output else None,
+            baselines=baselines or (),
+            replay=replay,
         ) as session:
             return run_items(session, items, output)
     except NoVerdictError as error:
         raise KbstatsError(str(error), hint=error.hint) from error
+
+
+def _runs_of(results: Path) -> list[str]:
+    """Return the runs whose results a file holds."""
+    import json
+
+    from kbstats.analytics.verify.schema import check_file
+    from kbstats.ingest.errors import UsageError
+
+    check_file(results)
+    documents = (json.loads(line) for line in results.read_text(encoding="utf-8").splitlines() if line.strip())
+    runs = list(dict.fromkeys(run for d in documents for run in d.get("run_ids", [])))
+    if not runs:
+        raise UsageError("no result in the file names a run", location=results, hint="give --kernel-file, or a bundle")
+    return runs
 
 
 def _print(documents: list[dict[str, Any]], fmt: Format, *, single: bool) -> None:
@@ -115,7 +172,7 @@ def _print(documents: list[dict[str, Any]], fmt: Format, *, single: bool) -> Non
 
 
 @app.callback(invoke_without_command=True)
-def verify(  # noqa: PLR0917
+def verify(  # noqa: PLR0917  one argument an option
     ctx: typer.Context,
     top: Top = 10,
     level: Level = None,
@@ -139,6 +196,11 @@ def verify(  # noqa: PLR0917
     ] = None,
     device: Device = "cuda",
     precision: Precision = None,
+    flagged: Flagged = False,
+    sample: Sample = None,
+    seed: Seed = 0,
+    baseline: Base = None,
+    replay: Replay = None,
     budget_s: Budget = None,
     no_sandbox: NoSandbox = False,
     db: Db = None,
@@ -161,24 +223,31 @@ def verify(  # noqa: PLR0917
         item = plan.from_files(
             kernel_file, reference_file, claim=claim, shim=shim or (), precision=precision, version=version()
         )
-        _print(_run([item], device, output, budget_s=budget_s, no_sandbox=no_sandbox), fmt, single=True)
+        documents = _run(
+            [item], device, output, budget_s=budget_s, no_sandbox=no_sandbox, baselines=baseline, replay=replay
+        )
+        _print(documents, fmt, single=True)
         return
     from kbstats.analytics import warehouse
     from kbstats.analytics.verify.importing import import_results
 
-    made = _select(top, level, model, sweep, variant, suite, run, problems, shim, precision, db)
+    if replay is not None:
+        run = [*(run or []), *_runs_of(replay)]
+    made = _select(top, level, model, sweep, variant, suite, run, problems, shim, precision, db, flagged, sample, seed)
     if not made.items:
         raise KbstatsError("nothing to verify", hint="see the lines above, or loosen the filters")
     where = db or warehouse.default_db()
     results = output or where.resolve().parent / "verifications.jsonl"
-    documents = _run(made.items, device, results, budget_s=budget_s, no_sandbox=no_sandbox)
+    documents = _run(
+        made.items, device, results, budget_s=budget_s, no_sandbox=no_sandbox, baselines=baseline, replay=replay
+    )
     if results.exists():
         import_results([results], where)
     _print(documents, fmt, single=False)
 
 
 @app.command("plan")
-def plan_command(  # noqa: PLR0917
+def plan_command(  # noqa: PLR0917  one argument an option
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder of the bundle.")],
     top: Top = 10,
     level: Level = None,
@@ -190,6 +259,9 @@ def plan_command(  # noqa: PLR0917
     problems: Problems = None,
     shim: Shim = None,
     precision: Precision = None,
+    flagged: Flagged = False,
+    sample: Sample = None,
+    seed: Seed = 0,
     db: Db = None,
     device: Device = "cuda",
 ) -> None:
@@ -201,7 +273,7 @@ def plan_command(  # noqa: PLR0917
     from kbstats.analytics.warehouse import version
     from kbstats.ingest.errors import KbstatsError
 
-    made = _select(top, level, model, sweep, variant, suite, run, problems, shim, precision, db)
+    made = _select(top, level, model, sweep, variant, suite, run, problems, shim, precision, db, flagged, sample, seed)
     if not made.items:
         raise KbstatsError("nothing to verify", hint="see the lines above, or loosen the filters")
     plan.write_bundle(made, output, version=version())
@@ -211,10 +283,12 @@ def plan_command(  # noqa: PLR0917
 
 
 @app.command("run")
-def run_command(  # noqa: PLR0917
+def run_command(  # noqa: PLR0917  one argument an option
     bundle: Annotated[Path, typer.Argument(help="Folder of a bundle.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Results file, appended to.")],
     device: Device = "cuda",
+    baseline: Base = None,
+    replay: Replay = None,
     budget_s: Budget = None,
     no_sandbox: NoSandbox = False,
     only: Annotated[
@@ -236,7 +310,8 @@ def run_command(  # noqa: PLR0917
         raise KbstatsError(str(error), hint="kbstats verify plan -o DIR writes a bundle") from error
     if only:
         items = [i for i in items if any(i.kernel_sha256.startswith(t) or t in (i.problem_name or "") for t in only)]
-    _print(_run(items, device, output, budget_s=budget_s, no_sandbox=no_sandbox), fmt, single=False)
+    documents = _run(items, device, output, budget_s=budget_s, no_sandbox=no_sandbox, baselines=baseline, replay=replay)
+    _print(documents, fmt, single=False)
 
 
 @app.command("import")

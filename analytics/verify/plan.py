@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +33,7 @@ if __name__ == "__main__":
     from runner.cli import main
 
     sys.exit(main(Path(HERE)))
-'''  # noqa: E501
+'''  # noqa: E501  one line for a person
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,11 @@ class Selection:
     variants: Sequence[str] = ()
     suites: Sequence[str] = ()
     runs: Sequence[str] = ()
+    flagged: bool = False
+    """Only runs with an audit finding that blocks something."""
+    sample: int | None = None
+    """This many at random instead of the best claims, for an error rate that stands for the whole board."""
+    seed: int = 0
 
 
 @dataclass
@@ -60,12 +66,14 @@ def candidates(con: duckdb.DuckDBPyConnection, chosen: Selection) -> list[dict[s
     """Return the rows of the macro `verify_candidates`, best claim first."""
     query = """
         from verify_candidates(levels := $levels, models := $models, sweeps := $sweeps, variants := $variants,
-            suites := $suites, run_ids := $runs)
+            suites := $suites, run_ids := $runs, flagged := $flagged)
     """
-    given = {k: list(getattr(chosen, k)) or None for k in ("levels", "models", "sweeps", "variants", "suites", "runs")}
+    names = ("levels", "models", "sweeps", "variants", "suites", "runs")
+    given: dict[str, Any] = {k: list(getattr(chosen, k)) or None for k in names}
+    given["flagged"] = chosen.flagged
     result = con.execute(query, given)
-    names = [d[0] for d in result.description]
-    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+    columns = [d[0] for d in result.description]
+    return [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
 
 
 def make(
@@ -93,15 +101,20 @@ def make(
         raise UsageError(
             "no such run in the database", location=missing[0], hint="kbstats leaderboard --by run lists them"
         )
+    top = chosen.top
+    if chosen.sample is not None:
+        # Also runs that cannot be re-run: leaving them out before drawing would bias the rate.
+        rows = random.Random(chosen.seed).sample(rows, min(chosen.sample, len(rows)))  # noqa: S311  no secret
+        top = chosen.sample
     for row in rows:
-        name = f"{row['problem_name'] or 'problem ' + str(row['problem_id'])} of {row['model'] or 'unknown model'} (run {row['run_id'][:12]})"  # noqa: E501
+        name = f"{row['problem_name'] or 'problem ' + str(row['problem_id'])} of {row['model'] or 'unknown model'} (run {row['run_id'][:12]})"  # noqa: E501  one line for a person
         asked = precision or row["precision"]
         key = (row["kernel_sha256"], row["suite"], row["level"], row["variant"], row["problem_name"], asked)
         if key in items and row["kernel"] is not None:
             old = items[key]
             items[key] = Item(**{**vars(old), "run_ids": (*old.run_ids, row["run_id"])})
             continue
-        if len(items) >= chosen.top and not chosen.runs:
+        if len(items) >= top and not chosen.runs:
             break
         if row["kernel"] is None:
             plan.left_out.append(f"{name}: its source stands in no ingested file, so it cannot be re-run")

@@ -100,7 +100,7 @@ def _imports(source: str) -> Iterator[str]:
 
 
 def _files(module: str, roots: list[Path]) -> Iterator[tuple[Path, str]]:
-    """Yield the files of a module and of the packages around it, each with its path below the first root that has it."""  # noqa: E501
+    """Yield the files of a module and of the packages around it, each with its path below the first root that has it."""  # noqa: E501  one line for a person
     parts = module.split(".")
     for root in roots:
         found = []
@@ -108,7 +108,7 @@ def _files(module: str, roots: list[Path]) -> Iterator[tuple[Path, str]]:
             base = root.joinpath(*parts[:depth])
             for path in (base / "__init__.py", base.with_suffix(".py")):
                 if path.is_file():
-                    found.append((path, str(path.relative_to(root))))  # noqa: PERF401
+                    found.append((path, str(path.relative_to(root))))  # noqa: PERF401  reads better as a loop
         if found:
             yield from found
             return

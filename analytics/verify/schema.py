@@ -91,6 +91,10 @@ class Document(msgspec.Struct, kw_only=True):
     seeds: dict[str, Any]
     errors: dict[str, Any]
     would_pass: dict[str, bool]
+    verified_calls: int = 0
+    replay_of: str | None = None
+    kernels: list[dict[str, Any]] = []
+    gpu_state: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
         """Tie the fields to each other.

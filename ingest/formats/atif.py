@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kbstats.ingest.batch import Batch
 
 SUITE = "harbor"
+EXPORT_MARK = b'"kbstats.export/1"'
 TRAJECTORY, REWARD, RESULT = "trajectory.json", "reward.json", "result.json"
 _SCHEMA = re.compile(rb'"schema_version"\s*:\s*"ATIF-')
 _SAMPLE = re.compile(r"sample[_-]?(?P<number>\d{1,9})")
@@ -49,7 +50,7 @@ class Atif(Format):
         if _PART.fullmatch(path.name) and path.with_name(TRAJECTORY).is_file():
             return NO
         if _SCHEMA.search(head):
-            return EXACT
+            return NO if EXPORT_MARK in head else EXACT  # kbstats' own export holds the whole records
         if path.name != TRAJECTORY:
             return NO
         if b'"steps"' in head and (b'"agent"' in head or b'"step_id"' in head):
@@ -199,7 +200,7 @@ class _Reader:
         self.talk.say("reasoning", step.reasoning_content, turn)
         self.talk.say("assistant", text_of(step.message), turn)
         if metrics := step.metrics:
-            self.talk.tokens(turn, metrics.prompt_tokens, metrics.completion_tokens)
+            self.talk.tokens(turn, metrics.prompt_tokens or None, metrics.completion_tokens or None)
             if metrics.cost_usd is not None:
                 self.cost = (self.cost or 0.0) + metrics.cost_usd
         self._calls(step.tool_calls or [], results)
@@ -248,11 +249,11 @@ class _Reader:
         )
 
     def _tokens(self) -> tuple[int | None, int | None, int | None]:
-        """The file's own totals; else the sums of its steps. No step, no tokens: then 0 is a count."""
+        """The file's own totals; else the sums of its steps. 0 of a run with steps is unknown."""
         final = self.t.final_metrics
         told = (final.total_prompt_tokens, final.total_completion_tokens) if final else (None, None)
         if any(told) or (not self.talk.turns and told != (None, None)):
-            return told[0], told[1], sum(t or 0 for t in told)
+            return told[0] or None, told[1] or None, sum(t or 0 for t in told)
         return self.talk.summed()
 
     def _extra(self) -> dict[str, Any]:

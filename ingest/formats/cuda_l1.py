@@ -16,6 +16,7 @@ from kbstats.ingest.formats.exec_result import kept, located
 from kbstats.ingest.hashing import source_sha256
 from kbstats.ingest.lenient import build, known_keys
 from kbstats.ingest.metrics import RATIO, positive
+from kbstats.ingest.references import draws_shapes
 from kbstats.ingest.rows import Metric, Problem, Run
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ def _problem(source: Source, batch: Batch, r: Record, text: str | None, variant:
             problem_id=r.task_id,
             source_code=text,
             source_sha256=sha,
+            draws_shapes=draws_shapes(text),
         )
     )
     return sha

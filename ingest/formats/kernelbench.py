@@ -3,6 +3,7 @@
 * `eval_results.json`        {"problem": {...}} (until 2025-10-09) or {"problem": [{...}, …]} (since)
 * `agent_eval_results.json`  the same in POPCORNBENCH's single batches, with turns and tokens
 * `detailed_results.json`    {run_info, config, results: [{problem_id, eval_result, …}]}
+* `pass_at_k_results.json`  beside them: per problem, the chance that one of k samples passes
 * `baseline_time*.json`      {"level1": {"1_name.py": {mean, …} | null}}
 """
 
@@ -14,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from kbstats.ingest import decode, diagnostics, identity, metrics, timeouts
 from kbstats.ingest.format import CONTENT, EXACT, NAME, NO, Format, Source
 from kbstats.ingest.formats.kernelbench_baselines import is_baseline_name, read_baselines
-from kbstats.ingest.formats.kernelbench_folder import CONFIG, KERNEL, Folder
+from kbstats.ingest.formats.kernelbench_folder import AGENT_EVAL, CONFIG, DETAILED, EVAL, KERNEL, PASS_AT_K, Folder
 from kbstats.ingest.lenient import Report, point, to_bool, to_float, to_int, to_str
-from kbstats.ingest.rows import Run
+from kbstats.ingest.rows import Metric, Run
 from kbstats.ingest.times import utc
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from kbstats.ingest.batch import Batch
 
-EVAL, AGENT_EVAL, DETAILED = "eval_results.json", "agent_eval_results.json", "detailed_results.json"
 _SAMPLE_KEYS = (b'"compiled"', b'"correctness"', b'"runtime"')
 _COLUMNS = frozenset(
     {
@@ -75,11 +75,11 @@ class KernelBench(Format):
         return CONTENT if marked and re.match(rb'\s*\{\s*"\d+"\s*:\s*[\[{]', head) else NO
 
     def companions(self, path: Path) -> Iterable[Path]:
-        """The run's configuration and its kernels, links to kernels included."""
+        """The run's configuration, its kernels, links to kernels included, and what it says of several samples."""
         if is_baseline_name(path.name):
             return
         for entry in path.parent.iterdir():
-            if (entry.name == CONFIG or KERNEL.fullmatch(entry.name)) and entry.is_file():
+            if (entry.name in {CONFIG, PASS_AT_K} or KERNEL.fullmatch(entry.name)) and entry.is_file():
                 yield entry
 
     def read(self, source: Source, batch: Batch) -> None:
@@ -260,6 +260,27 @@ class _Reader:
                 self.batch.add(error)
 
     def finish(self) -> None:
+        """What the file as a whole tells of its samples."""
+        self._one_machine()
+        first: dict[int | None, Run] = {}
+        for run in self.runs:
+            best = first.setdefault(run.problem_id, run)
+            if (run.sample_id or 0) < (best.sample_id or 0):
+                first[run.problem_id] = run
+        for problem_id, name, value in self.folder.pass_at_k():
+            if (of := first.get(problem_id)) is not None:
+                self.batch.add(
+                    Metric(
+                        run_id=of.run_id,
+                        subject="candidate",
+                        name=name,
+                        value=value,
+                        unit="ratio",
+                        source="harness",
+                    )
+                )
+
+    def _one_machine(self) -> None:
         """One machine evaluated the file: samples that name none ran on the one the others name."""
         named = {r.hardware for r in self.runs if r.hardware}
         if len(named) == 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 from typing import TYPE_CHECKING, Any
 
 from kbstats.ingest import identity, metrics
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from kbstats.ingest.format import Source
 
 _NAME = re.compile(r"baseline_time(?P<what>[\w.\-]*)\.json")
+_ACTIVATION = re.compile(r"(?:19|2[0-9]|3[0-2])_")
+"""Level 1, problems 19 to 32: ReLU to HardTanh."""
 _LEVEL = re.compile(r"level_?(?P<level>\d+)")
 
 
@@ -37,9 +40,29 @@ def baseline_of(name: str) -> str:
     return "compile" if rest in {"", "default"} else f"compile:{rest}"
 
 
+def era_of(document: Mapping[str, Any]) -> str | None:
+    """Which generation of problem sizes was timed: `0`, `0.1` (of 2025), or None where it cannot be told.
+
+    KernelBench 0.1 made its inputs larger, under the same names. Its activations move two tensors of
+    6.4 GB, which takes over a millisecond on any GPU there is; the first generation's move 2 MB, which
+    none needs 0.1 ms for. The middle of a file's activations tells, whatever the machine.
+    """
+    level = document.get("level1") or document.get("level_1")
+    entries = level.items() if isinstance(level, dict) else ()
+    times = [
+        t
+        for name, entry in entries
+        if isinstance(entry, dict) and _ACTIVATION.match(name) and (t := metrics.positive(entry.get("mean")))
+    ]
+    if len(times) < 3:
+        return None
+    return "0" if statistics.median(times) < 0.5 else "0.1"
+
+
 def read_baselines(source: Source, batch: Batch, document: Mapping[str, Any]) -> None:
     """All timings of a file; a null entry was not measured and is no row."""
     baseline = baseline_of(source.path.name)
+    era = era_of(document)
     n = 0
     for key, problems in document.items():
         m = _LEVEL.fullmatch(key)
@@ -64,6 +87,7 @@ def read_baselines(source: Source, batch: Batch, document: Mapping[str, Any]) ->
                     min_us=metrics.positive(entry.get("min"), metrics.MS_TO_US),
                     max_us=metrics.positive(entry.get("max"), metrics.MS_TO_US),
                     n_trials=int(trials) if (trials := metrics.positive(entry.get("num_trials"))) else None,
+                    era=era,
                 )
             )
     if not n:

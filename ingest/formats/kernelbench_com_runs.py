@@ -193,8 +193,9 @@ def one(source: Source, batch: Batch, entry: dict[str, Any], pointer: str, run: 
 
 
 def _count(value: Any) -> int | None:
+    """A number of tokens; 0 stands for unknown."""
     found = number(value)
-    return int(found) if found is not None and 0 <= found < 2**53 else None
+    return int(found) if found is not None and 0 < found < 2**53 else None
 
 
 def _outcome(r: Record) -> str | None:

@@ -6,17 +6,22 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from kbstats.ingest import decode, metrics
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from kbstats.ingest.batch import Batch
     from kbstats.ingest.format import Source
 
 CONFIG = "generation_config.yaml"
+EVAL, AGENT_EVAL, DETAILED = "eval_results.json", "agent_eval_results.json", "detailed_results.json"
+PASS_AT_K = "pass_at_k_results.json"  # noqa: S105  a file name
 KERNEL = re.compile(
     r"level_(?P<level>\d+)_problem_(?P<problem>\d+)_sample_(?P<sample>\d+)_kernel\.(?:py|cu|cpp)"
 )
 _LEVEL = re.compile(r"(?:^|[_\-.])(?:l|level|lvl)[_\-]?(?P<level>\d)(?=$|[_\-.])", re.IGNORECASE)
+_PASS = re.compile(r"pass(?:@|_at_)(?P<k>\d{1,6})")
 _NOT_A_MODEL = re.compile(
     r"(?:[_\-.](?:l|level|lvl)[_\-]?\d|[_\-.](?:run|retime|eval|rerun|test|isolated)\d*|[_\-.]\d{8}(?:[_\-.]\d{4,6})?)(?=$|[_\-.])",
     re.IGNORECASE,
@@ -97,6 +102,26 @@ class Folder:
             return None
         path = self._kernels.get((level, problem_id, sample_id))
         return None if path is None else self._batch.kernel(self._source.companion_text(path, self._batch))
+
+    def pass_at_k(self) -> Iterator[tuple[int, str, float]]:
+        """(problem, `pass_at.{k}`, value) of every problem that the pass@k file tells of."""
+        path = self._source.companion(PASS_AT_K)
+        if path is None:
+            return
+        try:
+            document = decode.untyped(self._source.read(path), self._batch.beside(path))
+        except (OSError, decode.UnreadableError) as e:
+            self._batch.issue("unreadable_companion", f"cannot be read: {str(e)[:200]}", path=str(path))
+            return
+        todo: list[tuple[int | None, Any]] = [(None, document)]
+        while todo:
+            problem_id, node = todo.pop()
+            for key, value in node.items() if isinstance(node, dict) else ():
+                if (m := _PASS.fullmatch(key)) and problem_id is not None:
+                    if (share := metrics.number(value)) is not None and 0 <= share <= 1:
+                        yield problem_id, f"pass_at.{int(m['k'])}", share
+                elif isinstance(value, dict):
+                    todo.append((int(key) if key.isdecimal() and len(key) < 10 else problem_id, value))
 
     def has_trajectory(self, level: int | None, problem_id: int | None) -> bool:
         """Whether the problem's trajectory lies beside."""

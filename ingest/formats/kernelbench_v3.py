@@ -17,6 +17,7 @@ from kbstats.ingest.formats.yaml_text import document as yaml_document
 from kbstats.ingest.hashing import source_sha256
 from kbstats.ingest.lenient import build, known_keys
 from kbstats.ingest.metrics import CANDIDATE, number
+from kbstats.ingest.references import draws_shapes
 from kbstats.ingest.rows import Message, Metric, Problem, Run, Turn
 from kbstats.ingest.times import utc
 
@@ -237,6 +238,7 @@ class _Reader:
                 problem_name=columns["problem_name"],
                 source_code=text,
                 source_sha256=sha,
+                draws_shapes=draws_shapes(text),
                 backend=self._either("language"),
             )
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kbstats.ingest import decode, identity
+from kbstats.ingest import decode, folders, identity
 from kbstats.ingest.format import CONTENT, EXACT, NAME, NO, Format, Source
 from kbstats.ingest.formats.popcornbench_reader import NAME as FILE_NAME
 from kbstats.ingest.formats.popcornbench_reader import PROGRESS, SWEEP_CONFIG, Reader
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kbstats.ingest.batch import Batch
+
+
+@folders.remember
+def _config_above(folder: Path) -> Path | None:
+    """The sweep's configuration, in one of the three folders above a run's own."""
+    return next((c for up in list(folder.parents)[:3] if folders.has(c := up / SWEEP_CONFIG)), None)
 
 
 class Popcornbench(Format):
@@ -35,12 +41,9 @@ class Popcornbench(Format):
         kernel = path.with_name(path.name.replace("_trajectory.json", "_kernel.py"))
         if kernel != path:
             progress = path.with_name(path.name.replace("_trajectory.json", PROGRESS))
-            yield from (p for p in (kernel, progress) if p.is_file())
-        for folder in list(path.parents)[1:4]:
-            config = folder / SWEEP_CONFIG
-            if config.is_file():
-                yield config
-                return
+            yield from (p for p in (kernel, progress) if folders.has(p))
+        if (config := _config_above(path.parent)) is not None:
+            yield config
 
     def read(self, source: Source, batch: Batch) -> None:
         """One run a file. A file cut short yields none: its last submission, which decides, is missing."""

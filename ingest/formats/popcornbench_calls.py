@@ -137,7 +137,7 @@ class Calls:
         if ok and "warning" not in text:
             return []
         rows = diagnostics.rows(
-            self.run_id, text, building=not ok and any(b in text for b in _BUILDING), turn=turn, seq=seq
+            self.run_id, text, building=not ok and _any_of(_BUILDING, text), turn=turn, seq=seq
         )
         hidden = metadata.get("compilation_error")
         if not rows and not ok and isinstance(hidden, str):
@@ -250,6 +250,13 @@ class Calls:
                     self.batch.add(row)
 
 
+def _any_of(words: tuple[str, ...], text: str) -> bool:
+    for word in words:  # noqa: SIM110  a generator costs more than the search
+        if word in text:
+            return True
+    return False
+
+
 def _content(e: CompileError) -> tuple[Any, ...]:
     return e.toolchain, e.severity, e.file, e.line, e.message
 
@@ -299,6 +306,6 @@ def _outcome(ok: bool | None, text: str, metadata: Mapping[str, Any], *, timed_o
         return "refused"
     if timed_out:
         return "timeout"
-    if any(w in text for w in _ERRORS):
+    if _any_of(_ERRORS, text):
         return "error"
     return None if ok is None else "failed"

@@ -110,6 +110,8 @@ def page_to_trajectory(html: str) -> dict[str, Any]:
     if not m:
         raise ValueError("no level and problem in the page's title")
     parts = [p.strip() for p in _text(tree, ".site-subtitle").split(" · ")]
+    if len(parts) < 3:
+        raise ValueError("the page's subtitle does not name model, variant and run")
     model, variant, run = " · ".join(parts[:-2]), parts[-2], parts[-1]
     cells = _grid(tree)
     if "outcome-" not in html or not cells:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from kbstats.ingest import identity, jsonlines, metrics, references, timeouts
 from kbstats.ingest.formats.popcornbench_calls import Calls
-from kbstats.ingest.formats.popcornbench_records import EXTRA, Trajectory, TurnRecord
+from kbstats.ingest.formats.popcornbench_records import EXTRA, Trajectory, TurnRecord, Usage
 from kbstats.ingest.formats.popcornbench_text import messages_of, opening_messages
 from kbstats.ingest.rows import Run, Turn
 from kbstats.ingest.times import utc
@@ -144,9 +144,9 @@ class Reader:
                 record.turn_id if record.turn_id is not None and record.turn_id > last else max(i, last + 1)
             )
             last = turn
-            usage = record.llm_usage
-            tokens_in = _first(usage and usage.input_tokens, usage and usage.prompt_tokens)
-            tokens_out = _first(usage and usage.output_tokens, usage and usage.completion_tokens)
+            usage = record.llm_usage or Usage()
+            tokens_in = _told(usage.input_tokens, usage.prompt_tokens)
+            tokens_out = _told(usage.output_tokens, usage.completion_tokens)
             self.batch.add(
                 Turn(
                     run_id=run_id,
@@ -156,7 +156,7 @@ class Reader:
                     wall_s=record.turn_wall_clock_s,
                     input_tokens=tokens_in,
                     output_tokens=tokens_out,
-                    total_tokens=_first(usage and usage.total_tokens, _sum(tokens_in, tokens_out)),
+                    total_tokens=_told(usage.total_tokens, _sum(tokens_in, tokens_out)),
                     is_final=record.is_final,
                     provider_truncated=record.provider_truncated,
                     feedback=record.feedback_to_model or None,
@@ -196,8 +196,8 @@ class Reader:
             precision=t.precision,
             hardware=self._hardware(),
             max_turns=t.max_turns,
-            n_turns=t.total_turns or len(turns),
-            n_tool_calls=t.total_tool_calls if t.total_tool_calls is not None else calls.n,
+            n_turns=_told(t.total_turns) or len(turns),
+            n_tool_calls=_told(t.total_tool_calls, calls.n),
             started_at=utc(t.started_at, self.batch, "/started_at"),
             finished_at=utc(t.finished_at, self.batch, "/finished_at"),
             wall_s=t.agent_wall_clock_s,
@@ -232,14 +232,17 @@ class Reader:
         return found if isinstance(found, str) else None
 
     def _tokens(self, turns: list[TurnRecord]) -> tuple[int | None, int | None, int | None]:
-        """The file's own totals, where 0 means unknown; else the sums of its turns."""
+        """The file's own totals, where 0 and -1 mean unknown; else the sums of its turns."""
         t = self.t
-        if t.llm_total_tokens or t.llm_input_tokens or t.llm_output_tokens:
-            return t.llm_input_tokens or None, t.llm_output_tokens or None, t.llm_total_tokens or None
+        tokens_in, tokens_out, total = (
+            _told(n) or None for n in (t.llm_input_tokens, t.llm_output_tokens, t.llm_total_tokens)
+        )
+        if total or tokens_in or tokens_out:
+            return tokens_in, tokens_out, total
         used = [u for u in (turn.llm_usage for turn in turns) if u is not None]
-        tokens_in = sum(_first(u.input_tokens, u.prompt_tokens) or 0 for u in used) or None
-        tokens_out = sum(_first(u.output_tokens, u.completion_tokens) or 0 for u in used) or None
-        return tokens_in, tokens_out, sum(u.total_tokens or 0 for u in used) or _sum(tokens_in, tokens_out)
+        tokens_in = sum(_told(u.input_tokens, u.prompt_tokens) or 0 for u in used) or None
+        tokens_out = sum(_told(u.output_tokens, u.completion_tokens) or 0 for u in used) or None
+        return tokens_in, tokens_out, sum(_told(u.total_tokens) or 0 for u in used) or _sum(tokens_in, tokens_out)
 
     def _kernel_file(self) -> str | None:
         """The kernel saved beside the trajectory: all there is where the calls are lost."""
@@ -269,6 +272,11 @@ class Reader:
 
 def _first(*values: Any) -> Any:
     return next((v for v in values if v is not None), None)
+
+
+def _told(*counts: int | None) -> int | None:
+    """The first count that is one: -1 stands for unknown."""
+    return next((n for n in counts if n is not None and n >= 0), None)
 
 
 def _sum(a: int | None, b: int | None) -> int | None:

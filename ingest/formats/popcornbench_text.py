@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from kbstats.ingest import decode
 from kbstats.ingest.rows import Message
 
 if TYPE_CHECKING:
@@ -38,10 +39,11 @@ def opening_messages(run_id: str, turn: int, messages_in: Any, batch: Batch) -> 
     if isinstance(messages_in, msgspec.Raw):
         if not messages_in:
             return []
+        entries: list[_Input] | None
         try:
             entries = _inputs.decode(messages_in)
         except msgspec.MsgspecError:
-            entries = None
+            entries = _repaired(bytes(messages_in), batch)
         if entries is None:
             batch.issue(
                 "type_dropped", "the messages have another shape; left out", location="/turns/0/messages_in"
@@ -55,6 +57,17 @@ def opening_messages(run_id: str, turn: int, messages_in: Any, batch: Batch) -> 
         if kind and (text := text_of(entry.content)):
             out.append(Message(run_id=run_id, turn=turn, seq=len(out), kind=kind, text=text))
     return out
+
+
+def _repaired(data: bytes, batch: Batch) -> list[_Input] | None:
+    """The same by the slow path, which reads bytes that are no UTF-8; None where it is no list."""
+    try:
+        found = decode.untyped(data, batch)
+    except decode.UnreadableError:
+        return None
+    if not isinstance(found, list) or not all(isinstance(m, dict) for m in found):
+        return None
+    return [_Input(m.get("role"), m.get("content")) for m in found]
 
 
 def messages_of(run_id: str, turn: int, record: TurnRecord, seq: int) -> Iterator[Message]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kbstats.ingest import jsonlines
+from kbstats.ingest import jsonlines, metrics
 from kbstats.ingest.batch import Batch, columns_of
 from kbstats.ingest.format import EXACT, NO, Format, Source
 from kbstats.ingest.lenient import Report, to_bool, to_float, to_int, to_str
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 SCHEMA = "kbstats.verification/1"
 REQUIRED = ("verification_id", "kernel_sha256", "verdict")
 _SCALARS = {"str": to_str, "int": to_int, "float": to_float, "bool": to_bool}
+WORDS = frozenset({
+    "CONFIRMED", "CONFIRMED_FASTER", "CONFIRMED_REDUCED", "SLOWER_THAN_CLAIMED", "NO_SPEEDUP", "INCONCLUSIVE",
+    "INCORRECT", "FLAKY", "HACK", "SUSPECT", "IMPLAUSIBLE", "DEGENERATE_PROBLEM", "BUILD_FAILED", "CRASHED",
+    "TIMEOUT", "UNVERIFIABLE",
+})
+"""What a verdict may be, before its colon."""
+PASSED = frozenset({"CONFIRMED", "CONFIRMED_FASTER", "CONFIRMED_REDUCED", "SLOWER_THAN_CLAIMED", "NO_SPEEDUP"})
+"""Words that only a kernel whose results were right can earn."""
 DEFAULTS = {"correctness": "unknown", "speed": "not_measured"}
 
 
@@ -46,6 +54,8 @@ class VerificationFormat(Format):
                 batch.issue(
                     "bad_line", f"without {', '.join(missing)}; left out", severity="error", location=where
                 )
+            elif wrong := contradiction(document):
+                batch.issue("bad_line", f"{wrong}; left out", severity="error", location=where)
             elif document["verification_id"] in seen:
                 batch.issue(
                     "duplicate_verification",
@@ -58,6 +68,47 @@ class VerificationFormat(Format):
 
 
 FORMAT = VerificationFormat()
+
+
+def contradiction(document: dict[str, Any]) -> str | None:
+    """What a result says against itself; such a line was not written by the verifier."""
+    word = document["verdict"].partition(":")[0]
+    correctness = document.get("correctness")
+    if word not in WORDS:
+        return f"the verdict {word[:40]!r} is no known one"
+    if word in PASSED and correctness != "passed":
+        return f"{word} without correctness `passed`"
+    if word == "INCORRECT" and correctness == "passed":
+        return "INCORRECT with correctness `passed`"
+    return _speed(word, document)
+
+
+def _speed(word: str, document: dict[str, Any]) -> str | None:
+    told = {k: document.get(k) for k in ("speedup", "speedup_lo", "speedup_hi")}
+    numbers = {k: metrics.positive(v) for k, v in told.items()}
+    for key, value in told.items():
+        if value is not None and numbers[key] is None:
+            return f"{key} is no finite number above 0"
+    speedup, lo, hi = numbers.values()
+    if speedup is None:
+        return "an interval without a speedup" if lo or hi else None
+    return _interval(speedup, lo, hi) or _word(word, document.get("speed"), speedup)
+
+
+def _interval(speedup: float, lo: float | None, hi: float | None) -> str | None:
+    if (lo is not None and lo > speedup) or (hi is not None and hi < speedup):
+        return "the speedup lies outside of its own interval"
+    return None
+
+
+def _word(word: str, speed: object, speedup: float) -> str | None:
+    if speed == "not_measured":
+        return "a speedup that was not measured"
+    if (speed == "faster" and speedup <= 1) or (speed == "slower" and speedup >= 1):
+        return f"speed `{speed}` with a speedup of {speedup:g}"
+    if word == "CONFIRMED_FASTER" and speedup <= 1:
+        return f"{word} with a speedup of {speedup:g}"
+    return None
 
 
 def _read(source_id: str, batch: Batch, document: dict[str, Any], where: str) -> None:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from kbstats.site.context import Site
 
@@ -42,12 +43,22 @@ class Page:
     """Label in the head of every page; empty: not there."""
     path: str = ""
     """The file, of kinds that are a single page."""
+    batch: int = 0
+    """Units that are rendered together, of kinds that two processes may share; 0: one process does them."""
+
+    weight: int = 1
+    """What a unit costs, in run pages."""
 
     def units(self, site: Site) -> Sequence[Unit]:
         """The pages of this kind that this database has."""
         return [Unit(self.path, key=site.state)]
 
-    def render(self, site: Site, units: Sequence[Unit]) -> Iterator[tuple[Unit, dict[str, str]]]:
+    def arranged(self, site: Site, units: Sequence[Unit]) -> Sequence[Unit]:
+        """Units in the order in which reading them is cheapest."""
+        del site
+        return units
+
+    def render(self, site: Site, units: Sequence[Unit]) -> Iterator[tuple[Unit, Mapping[str, str | Path]]]:
         """Render some of them: each unit with its files, path to content."""
         raise NotImplementedError
 
@@ -61,7 +72,7 @@ class SinglePage(Page):
         """What the template is given."""
         raise NotImplementedError
 
-    def render(self, site: Site, units: Sequence[Unit]) -> Iterator[tuple[Unit, dict[str, str]]]:
+    def render(self, site: Site, units: Sequence[Unit]) -> Iterator[tuple[Unit, Mapping[str, str | Path]]]:
         """Render the page."""
         for unit in units:
             yield unit, {self.path: site.page(self.template, self.path, **self.context(site))}

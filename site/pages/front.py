@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
-from kbstats.site import fmt
+from kbstats.site import boards, fmt
 from kbstats.site.boards import merged
 from kbstats.site.pages import SinglePage
 
@@ -17,9 +18,8 @@ def distinct(runs: list[dict[str, Any]], key: str) -> list[Any]:
     return sorted({r[key] for r in runs if r[key] is not None})
 
 
-def sentence(site: Site) -> str:
+def sentence_of(runs: list[dict[str, Any]]) -> str:
     """What was run, when, on which GPUs."""
-    runs = site.runs
     if not runs:
         return "No runs yet."
     days = [d for r in runs for d in (r["started_at"], r["finished_at"]) if d is not None]
@@ -46,6 +46,45 @@ def scope(runs: list[dict[str, Any]]) -> str:
 def board_notes(notes: list[str]) -> list[str]:
     """A board's notes without the command line's options, and without the one that says nothing is verified."""
     return [n.split(": --")[0] for n in notes if not n.startswith("verified on no ")]
+
+
+def totals(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """How much a table of runs holds, and what of it counts at each level of trust."""
+    return {
+        "problems": len({r["problem_key"] for r in runs}),
+        "models": len({r["model_key"] for r in runs}),
+        "runs": len(runs),
+        **{t: sum(r["counts"][t] for r in runs) for t in ("claimed", "audited", "verified")},
+    }
+
+
+def pareto(site: Site, rows: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Cost a run against the audited share of right and faster runs, where sources tell a cost of two models."""
+    from kbstats.site import charts
+
+    audited = [m["audited"] for m in rows if m["audited"] and m["audited"]["n"]]
+    unit = "US dollars" if sum(r["cost_usd"] is not None for r in audited) >= 2 else "tokens"
+    column = "cost_usd" if unit == "US dollars" else "total_tokens"
+    points = [{"model": r["model"], "cost": r[column] / r["n"], "score": r["fast_1"]} for r in audited if r[column]]
+    if len(points) < 2:
+        return None
+    points.sort(key=lambda p: (p["cost"], -p["score"], p["model"]))
+    best = -1.0
+    for p in points:
+        p["front"] = p["score"] > best
+        best = max(best, p["score"])
+    front = ", ".join(p["model"] for p in points if p["front"])
+    words = (
+        f"{unit[0].upper()}{unit[1:]} a run against the share of runs right and faster after the audit. "
+        f"Nobody is both cheaper and better than: {front}."
+    )
+    shown = [{**p, "model": site.label(p["model"])} for p in points]
+    return {
+        "rows": points,
+        "unit": unit,
+        "words": words,
+        "chart": charts.pareto(shown, f"{unit} a run", site.text(words)),
+    }
 
 
 def bins(rows: list[tuple[str, float, bool]]) -> list[dict[str, Any]]:
@@ -87,6 +126,7 @@ class FrontPage(SinglePage):
     def context(self, site: Site) -> dict[str, Any]:
         """Figures, the board, the distribution of claims, the levels."""
         from kbstats.site import charts
+        from kbstats.site.pages.boards import offer
 
         runs = site.runs
         n = {t: sum(r["counts"][t] for r in runs) for t in ("claimed", "audited", "verified")}
@@ -102,10 +142,7 @@ class FrontPage(SinglePage):
                     "key": key,
                     "suite": group[0]["suite"],
                     "level": group[0]["level"],
-                    "problems": len({r["problem_key"] for r in group}),
-                    "models": len({r["model_key"] for r in group}),
-                    "runs": len(group),
-                    **{t: sum(r["counts"][t] for r in group) for t in n},
+                    **totals(group),
                 }
             )
         slow = sum(
@@ -113,8 +150,16 @@ class FrontPage(SinglePage):
         )
         infra = sum(1 for r in runs if r["owner"] in ("infrastructure", "harness", "provider"))
         return {
-            "sentence": sentence(site),
-            "scope": scope(runs),
+            "sentence": sentence_of(runs),
+            "offer": json.dumps(offer(site), ensure_ascii=False, separators=(",", ":")),
+            "all_words": boards.sentence((), rows, runs),
+            "tail": boards.sentence((), rows, runs).partition(": ")[2],
+            "pareto": pareto(site, rows),
+            "sweeps": [
+                {"key": key, "name": group[0]["sweep"], **totals(group)}
+                for key, group in sorted(site.groups("sweep_key").items(), key=lambda g: g[0] or "")
+                if key
+            ],
             "notes": board_notes(site.board_notes),
             "figures": [
                 {"tone": "claimed", "n": n["claimed"], "words": "claimed correct", "href": "#models"},

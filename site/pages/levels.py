@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kbstats.site.boards import merged, model_boards
+from kbstats.site.boards import merged
 from kbstats.site.pages import Page, Unit
 from kbstats.site.pages.front import board_notes
 
@@ -41,7 +41,8 @@ class LevelPage(Page):
     def units(self, site: Site) -> Sequence[Unit]:
         """One a level of a suite."""
         return [
-            Unit(site.path("levels", key), (key, runs), site.state) for key, runs in site.groups("level_key").items()
+            Unit(site.path("levels", key), (key, runs), site.key_of_runs(runs))
+            for key, runs in site.groups("level_key").items()
         ]
 
     def render(self, site: Site, units: Sequence[Unit]) -> Iterator[tuple[Unit, dict[str, str]]]:
@@ -51,7 +52,8 @@ class LevelPage(Page):
             rows: list[dict[str, Any]] = []
             notes: list[str] = []
             if runs[0]["level"] is not None:
-                boards, notes = model_boards(site.con, levels=[runs[0]["level"]], suites=[runs[0]["suite"]])
+                key = "\0".join(r["run_id"] for r in runs if r["attempted"])
+                boards, notes = site.boards_of(key, levels=[runs[0]["level"]], suites=[runs[0]["suite"]])
                 rows = merged(boards)
             models = [m["model"] for m in rows] or sorted({r["model_key"] for r in runs})
             context = {

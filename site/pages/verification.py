@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kbstats.site import read, words
-from kbstats.site.pages import Page, Unit
+from kbstats.site import fmt, read, words
+from kbstats.site.pages import Page, Unit, key_of
 from kbstats.site.read import grouped
 
 if TYPE_CHECKING:
@@ -39,14 +39,68 @@ def _flat(text: str | None) -> list[tuple[str, str]]:
     ]
 
 
+def _machine(value: Any) -> list[tuple[str, str]]:
+    """The machine as name and value; bytes as a person says them."""
+    found = value if isinstance(value, dict) else {}
+    sized = {k.removesuffix("_bytes"): fmt.size(v) for k, v in found.items() if k.endswith("_bytes") and number(v)}
+    return _flat(json.dumps({k: v for k, v in found.items() if k.removesuffix("_bytes") not in sized} | sized))
+
+
 def ordered(site: Site) -> list[dict[str, Any]]:
     """Results, refusals first, with the runs that submitted the kernel."""
     runs = site.groups("submitted_kernel_sha256")
     rows = [
-        {**v, "tone": words.verdict_tone(v["verdict"]), "runs": runs.get(v["kernel_sha256"], [])}
+        {**v, "tone": words.verdict_tone(v), "runs": runs.get(v["kernel_sha256"], [])}
         for v in site.verifications
     ]
     return sorted(rows, key=lambda v: (_TONES[v["tone"]], v["problem_name"] or "", v["verification_id"]))
+
+
+def table_of(value: Any) -> list[dict[str, Any]]:
+    """An object of objects as records with their name."""
+    if not isinstance(value, dict):
+        return []
+    return [{"name": str(k), **v} for k, v in value.items() if isinstance(v, dict)]
+
+
+def number(value: Any) -> float | None:
+    """A finite positive number of a foreign document, else None."""
+    good = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
+    return float(value) if good else None
+
+
+def dumbbells(site: Site, rows: list[dict[str, Any]], documents: dict[str, str]) -> list[dict[str, Any]]:
+    """A line a result and baseline: claim, measurement with interval. A refusal has its claim alone."""
+    status = {"verified": "confirmed", "refuted": "refuted", "open": "other"}
+    out: list[dict[str, Any]] = []
+    for v in rows:
+        document = _object(documents.get(v["verification_id"]))
+        measured = [b for b in table_of(document.get("baselines")) if number(b.get("speedup"))]
+        if not measured and v["speedup"]:
+            measured = [{"name": v["baseline"] or "", **{k: v[k] for k in ("speedup", "speedup_lo", "speedup_hi")}}]
+        name = f"{v['problem_name'] or 'kernel'} · {v['kernel_sha256'][:6]}"
+        base = {"claimed": number(v["claimed_speedup"]), "status": status[v["tone"]]}
+        out += [
+            {
+                **base,
+                "name": site.label(f"{name} · {b['name']}"),
+                "measured": number(b["speedup"]),
+                "lo": number(b.get("speedup_lo")),
+                "hi": number(b.get("speedup_hi")),
+            }
+            for b in measured
+        ]
+        if not measured and base["claimed"]:
+            out.append({**base, "name": site.label(f"{name} · refused" if v["tone"] == "refuted" else name)})
+    return out
+
+
+def _object(text: str | None) -> dict[str, Any]:
+    try:
+        value = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 class VerificationPage(Page):
@@ -59,9 +113,17 @@ class VerificationPage(Page):
     def units(self, site: Site) -> Sequence[Unit]:
         """The overview, and one a result."""
         rows = ordered(site)
+        key = key_of(
+            site.digest,
+            [
+                [sorted((k, x) for k, x in v.items() if k != "runs"), [site.prints[r["run_id"]] for r in v["runs"]]]
+                for v in rows
+            ],
+            sum(r["counts"]["claimed"] for r in site.runs),
+        )
         return [
-            Unit(self.path, rows, site.state),
-            *(Unit(site.path("verifications", v["verification_id"]), v, site.state) for v in rows),
+            Unit(self.path, rows, key),
+            *(Unit(site.path("verifications", v["verification_id"]), v, key) for v in rows),
         ]
 
     def render(self, site: Site, units: Sequence[Unit]) -> Iterator[tuple[Unit, dict[str, str]]]:
@@ -71,32 +133,22 @@ class VerificationPage(Page):
         documents = {d["verification_id"]: d["document"] for d in read.fetch(site.con, read.DOCUMENTS)}
         for unit in units:
             if unit.id == self.path:
-                yield unit, {self.path: self.overview(site, unit.subject)}
+                yield unit, {self.path: self.overview(site, unit.subject, documents)}
             else:
                 v = unit.subject
                 vid = v["verification_id"]
                 rows = Result(checks.get(vid, []), timings.get(vid, []), documents.get(vid))
                 yield unit, {unit.id: self.result(site, unit.id, v, rows)}
 
-    def overview(self, site: Site, rows: list[dict[str, Any]]) -> str:
-        """The list."""
+    def overview(self, site: Site, rows: list[dict[str, Any]], documents: dict[str, str]) -> str:
+        """The list, and a dumbbell a result and baseline."""
         from kbstats.site import charts
 
-        status = {"verified": "confirmed", "refuted": "refuted", "open": "other"}
-        points = [
-            {
-                "name": site.label(f"{v['problem_name'] or v['kernel_sha256'][:8]} · {v['verification_id'][:6]}"),
-                "claimed": v["claimed_speedup"],
-                "measured": v["speedup"],
-                "lo": v["speedup_lo"],
-                "hi": v["speedup_hi"],
-                "status": status[v["tone"]],
-            }
-            for v in rows
-            if v["claimed_speedup"] and v["speedup"] and v["speedup_lo"] and v["speedup_hi"]
-        ]
+        points = dumbbells(site, rows, documents)
         chart = (
-            charts.dumbbells(points, "Claimed and measured speedup of each re-run kernel on a log axis.")
+            charts.dumbbells(
+                points, "Claimed and measured speedup of each re-run kernel, a line a baseline, on a log axis."
+            )
             if points
             else None
         )
@@ -124,8 +176,8 @@ class VerificationPage(Page):
             for t in pairs
             if t["clock_mhz"]
         ]
-        document = json.loads(rows.document) if rows.document else {}
-        machine = document.get("machine") if isinstance(document, dict) else None
+        document = _object(rows.document)
+        machine = document.get("machine")
         return site.page(
             "verification_result.html",
             path,
@@ -136,7 +188,9 @@ class VerificationPage(Page):
             if dots
             else None,
             clock_chart=charts.clocks(clocks, "The GPU's clock during the pairs.") if clocks else None,
-            machine=_flat(json.dumps(machine or {})),
+            machine=_machine(machine),
+            errors=table_of(document.get("errors")),
+            baselines=table_of(document.get("baselines")),
             document=json.dumps(document, indent=1, ensure_ascii=False, sort_keys=True) if document else "",
         )
 

@@ -9,4 +9,4 @@ select
     null as threshold
 from run_outcomes as o
 inner join runs as r on o.run_id = r.run_id
-where o.decided_by = 'submission' and o.outcome <> 'correct' and (r.correct or o.label = 'correct')
+where o.decided_by = 'submission' and o.outcome <> 'correct' and (r.correct or o.label_outcome = 'correct')

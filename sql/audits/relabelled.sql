@@ -2,17 +2,29 @@
 -- severity: warning
 -- blocks: nothing
 -- threshold: none
+with changed as (
+    select
+        run_id,
+        coalesce(source_outcome, 'correct') as now,
+        coalesce(extra ->> '$.outcome_original', extra ->> '$.correct_original') as before
+    from runs
+    where
+        json_exists(extra, '$.outcome_original')
+        or json_exists(extra, '$.correct_source')
+        or lower(coalesce(extra ->> '$.timeout_recovered', '')) = 'true'
+    union all
+    select
+        r.run_id,
+        coalesce(r.source_outcome, if(r.correct, 'correct', 'not correct')) as now,
+        c.record ->> '$.run.source_outcome' as before
+    from run_copies as c
+    inner join runs as r on c.run_id = r.run_id
+    where c.reason = 'relabelled' and (c.record ->> '$.run.source_outcome') is distinct from r.source_outcome
+)
 select
     run_id,
-    printf(
-        'relabelled %s, was %s',
-        coalesce(source_outcome, 'correct'),
-        coalesce(extra ->> '$.outcome_original', extra ->> '$.correct_original', 'another outcome')
-    ) as message,
+    printf('relabelled %s, was %s', any_value(now), coalesce(any_value(before), 'another outcome')) as message,
     null as value,
     null as threshold
-from runs
-where
-    contains(coalesce(extra::varchar, ''), '"outcome_original"')
-    or contains(coalesce(extra::varchar, ''), '"correct_source"')
-    or lower(coalesce(extra ->> '$.timeout_recovered', '')) = 'true'
+from changed
+group by run_id

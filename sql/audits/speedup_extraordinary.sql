@@ -1,12 +1,12 @@
 -- purpose: a speedup over 100x that nobody has confirmed
 -- severity: error
 -- blocks: speed
--- threshold: 100x: above what removing launch overhead and fusing gives; references written as Python loops reach it, so a verification clears it
+-- threshold: 100x: above what removing launch overhead and fusing gives; references written as Python loops reach it, so a verification that confirms this very claim clears it
 select
     r.run_id,
-    printf('speedup of %.0fx, and no verification', r.speedup) as message,
+    printf('speedup of %.0fx, and no verification of it', r.speedup) as message,
     r.speedup as value,
     100 as threshold
 from runs as r
-anti join (select run_id from run_verifications where ranks and reduced_to is null) as v on r.run_id = v.run_id
+anti join (select run_id from run_verifications where confirms_claim) as v on r.run_id = v.run_id
 where r.speedup > 100

@@ -5,7 +5,7 @@
 create or replace view classified_texts as
 -- first_rule and rule_words hold the rules as constants: analytics/taxonomy.py writes them.
 with hits as (
-    select run_id, turn, seq, origin, min(rule) as rule, min_by(body, rule) as body
+    select run_id, turn, seq, origin, min(rule) as rule, min_by(body, rule) as body, min_by(base, rule) as base, min_by(field, rule) as field
     from (select *, first_rule(field, body) as rule from failure_texts)
     where rule is not null
     group by run_id, turn, seq, origin
@@ -26,7 +26,11 @@ select
     trim(
         right(string_split(left(h.body, h.at - 1), chr(10))[-1], 100)
         || left(h.words || string_split(substr(h.body, h.at + len(h.words)), chr(10))[1], 300)
-    ) as evidence
+    ) as evidence,
+    h.field,
+    -- The deciding words alone, in characters from 0 of the text they stand in.
+    h.base + h.at - 1 as evidence_start,
+    h.base + h.at - 1 + len(h.words) as evidence_end
 from placed as h
 inner join failure_rules as r on h.rule = r.rule
 inner join failure_classes as c on r.class = c.class;

@@ -1,13 +1,13 @@
 -- purpose: of several results for one kernel against one reference on one GPU model, the one that counts
 -- grain: kernel_sha256, suite, level, variant, problem_name, precision, reference_sha256, gpu_model
--- inputs: verifications
+-- inputs: verifications, variant_key
 create or replace view deciding_verifications as
 select
     verification_id,
     kernel_sha256,
     suite,
     level,
-    if(variant in ('original', 'default'), null, variant) as variant,
+    variant_key(variant) as variant,
     problem_name,
     coalesce(precision, 'fp32') as precision,
     reference_sha256,
@@ -25,20 +25,27 @@ select
     verified_at,
     count(*) over same_question as n_results
 from verifications
--- Without its sandbox a candidate could have written its own result; a CPU verifies no GPU claim.
-where sandbox_ok and device is distinct from 'cpu' and gpu_model is not null
+-- Without its sandbox a candidate could have written its own result; a CPU verifies no GPU claim; a
+-- speedup without its interval was not measured by this protocol.
+where
+    sandbox_ok
+    and device like 'cuda%'
+    and gpu_model is not null
+    and (speedup is null or coalesce(speedup between speedup_lo and speedup_hi, false))
 window same_question as (
     partition by
-        kernel_sha256, suite, level, if(variant in ('original', 'default'), null, variant),
+        kernel_sha256, suite, level, variant_key(variant),
         problem_name, coalesce(precision, 'fp32'), reference_sha256, gpu_model
 )
--- A witnessed refusal wins: anybody can check it. Else the newest protocol, then the newest date.
+-- A witnessed refusal wins: anybody can check it. A session that could not decide says nothing against
+-- one that could. Else the newest protocol, then the newest date.
 qualify row_number() over (
     partition by
-        kernel_sha256, suite, level, if(variant in ('original', 'default'), null, variant),
+        kernel_sha256, suite, level, variant_key(variant),
         problem_name, coalesce(precision, 'fp32'), reference_sha256, gpu_model
     order by
         (split_part(verdict, ':', 1) in ('INCORRECT', 'HACK') and witness is not null) desc,
+        (split_part(verdict, ':', 1) in ('INCONCLUSIVE', 'UNVERIFIABLE')) asc,
         coalesce(try_cast(regexp_extract(protocol, '(\d+(?:\.\d+)?)\D*$', 1) as double), 0) desc,
         verified_at desc nulls last,
         verification_id asc

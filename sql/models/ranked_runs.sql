@@ -1,10 +1,11 @@
 -- purpose: the runs of a board after its filters, with what counts at the level of trust asked for
 -- grain: run_id
--- inputs: runs, run_status, run_trust, baselines, gpu_key
+-- inputs: runs, run_status, run_trust, baselines, gpu_key, problem_key, variant_key
 -- parameters: `grouping` names what `key` holds: model, mode, sweep, level, variant, suite, harness, hardware,
 --   backend or problem. Each list NULL means no filter. trust is claimed, audited or verified. verified_on names
 --   the GPU model of a verified board; NULL takes the one with the most ranking results, so that two
---   are never pooled. baseline NULL takes the source's speedup, else speedups against that baseline.
+--   are never pooled. baseline NULL takes the source's speedup, else speedups against that baseline. attempted_only :=
+--   false also returns the records that are no attempt, with `left_out` saying why.
 create or replace macro ranked_runs(
     grouping := 'model',
     levels := null,
@@ -19,19 +20,20 @@ create or replace macro ranked_runs(
     trust := 'claimed',
     verified_on := null,
     baseline := null,
-    exclude_infra := false
+    exclude_infra := false,
+    attempted_only := true
 ) as table
 with filtered as (
     select r.*
     from runs as r
     where
         (levels is null or list_contains(levels, r.level))
-        and (variants is null or list_contains(variants, coalesce(r.variant, 'original')))
+        and (variants is null or list_contains(list_transform(variants, lambda v: variant_key(v)), variant_key(r.variant)))
         and (suites is null or list_contains(suites, r.suite))
         and (sweeps is null or list_contains(sweeps, r.sweep))
         and (modes is null or list_contains(modes, r.mode))
         and (models is null or list_contains(models, r.model) or list_contains(models, r.model_raw))
-        and (hardwares is null or list_contains(hardwares, r.hardware) or list_contains(hardwares, gpu_key(r.hardware)))
+        and (hardwares is null or list_has_any(list_transform(hardwares, lambda h: upper(h)), [upper(r.hardware), gpu_key(r.hardware)]))
         and (backends is null or list_contains(backends, r.backend))
 ),
 chosen_gpu as (
@@ -45,7 +47,7 @@ trusted as (
     from run_trust as t
     where
         t.trust = trust
-        and (trust <> 'verified' or t.verified_on = (select c.gpu_model from chosen_gpu as c))
+        and (trust <> 'verified' or t.verified_on is null or t.verified_on = (select c.gpu_model from chosen_gpu as c))
 ),
 -- One reference timing of that GPU, problem and baseline; two eras of problem sizes are no answer.
 reference_times as (
@@ -53,6 +55,13 @@ reference_times as (
     from baselines as b
     where b.baseline = baseline
     group by b.suite, b.level, b.problem_name, gpu_key(b.hardware)
+    having count(distinct b.mean_us) = 1
+),
+-- For runs that bring a problem's number and no name: the number in front of the baseline's name.
+numbered_times as (
+    select b.suite, b.level, try_cast(regexp_extract(b.problem_name, '^(\d+)_', 1) as bigint) as problem_id, b.gpu, any_value(b.mean_us) as mean_us
+    from reference_times as b
+    group by b.suite, b.level, try_cast(regexp_extract(b.problem_name, '^(\d+)_', 1) as bigint), b.gpu
     having count(distinct b.mean_us) = 1
 ),
 judged as (
@@ -69,7 +78,7 @@ judged as (
         r.level,
         r.problem_id,
         r.problem_name,
-        concat_ws('/', r.suite, coalesce(r.variant, ''), r.level, r.problem_id, r.problem_name) as problem_key,
+        problem_key(r.suite, r.variant, r.level, r.problem_id, r.problem_name) as problem_key,
         r.sample_id,
         r.backend,
         r.precision,
@@ -85,20 +94,31 @@ judged as (
         s.label_conflict,
         s.claims_correct,
         s.is_infra,
+        s.left_out,
+        s.noise_band,
+        s.sol_share,
+        s.turns_to_first_right,
+        s.turns_to_best,
         s.flagged,
         s.verified,
         s.refuted,
         s.codes,
         s.blocks_speed,
         t.verified_on,
-        t.reason,
+        -- Re-run on another GPU model only: not re-run as far as this board goes.
+        if(trust = 'verified' and t.run_id is null, 'not_verified', t.reason) as reason,
         coalesce(t.counts_correct and (t.reduced_to is null or precisions = [t.reduced_to]), false) as counts_correct,
         case
-            when baseline is null or r.baseline = baseline or trust = 'verified' then t.speedup
+            when baseline is null or trust = 'verified' or (r.baseline = baseline and r.speedup is not null) then t.speedup
             when not t.counts_correct or (trust <> 'claimed' and len(s.blocks_speed) > 0) then null
-            else b.mean_us / r.runtime_us
+            -- A speedup against nothing named is better than none, where no timing gives another.
+            else coalesce(s.speedups_vs[baseline], coalesce(b.mean_us, m.mean_us) / r.runtime_us, if(r.baseline is null, t.speedup, null))
         end as trusted_speedup,
-        coalesce(r.speedup, if(baseline is null, null, b.mean_us / r.runtime_us)) as claimed_speedup
+        if(
+            baseline is null or (r.baseline = baseline and r.speedup is not null),
+            r.speedup,
+            coalesce(s.speedups_vs[baseline], coalesce(b.mean_us, m.mean_us) / r.runtime_us, if(r.baseline is null, r.speedup, null))
+        ) as claimed_speedup
     from filtered as r
     inner join run_status as s on r.run_id = s.run_id
     left join trusted as t on r.run_id = t.run_id
@@ -108,8 +128,15 @@ judged as (
             and r.level = b.level
             and r.problem_name = b.problem_name
             and gpu_key(r.hardware) = b.gpu
+    left join numbered_times as m
+        on
+            r.problem_name is null
+            and r.suite = m.suite
+            and r.level = m.level
+            and r.problem_id = m.problem_id
+            and gpu_key(r.hardware) = m.gpu
     where
-        s.attempted
+        (s.attempted or not attempted_only)
         and not (exclude_infra and s.is_infra)
         and (
             precisions is null
@@ -125,7 +152,7 @@ select
             when 'mode' then mode
             when 'sweep' then sweep
             when 'level' then level::varchar
-            when 'variant' then coalesce(variant, 'original')
+            when 'variant' then variant_key(variant)
             when 'suite' then suite
             when 'harness' then harness
             when 'hardware' then hardware
@@ -135,6 +162,8 @@ select
         '(unknown)'
     ) as key,
     if(counts_correct, trusted_speedup, null) as speedup,
+    -- Within the noise of its own timing: no measurable change, on whichever side of 1.0 it fell.
+    counts_correct and abs(coalesce(trusted_speedup, 0) - 1) <= noise_band as near_tie,
     -- Claimed, and not counted here: a pass that does not rank, or a speedup that is not believed.
     claims_correct
     and (not counts_correct or (claimed_speedup is not null and trusted_speedup is null)) as withdrawn

@@ -1,15 +1,34 @@
--- purpose: how each run ended, derived from evidence; the source's label stands beside it
+-- purpose: how each run ended, derived from evidence; the source's label stands beside it. decided_by says which
+--   evidence: label, submission, re_evaluation, feedback, work_item, final_result, no_submission, or nothing (no
+--   source judged the run)
 -- grain: run_id
--- inputs: runs, tool_calls, timeouts, tool_failures, classified_texts, failure_classes
+-- inputs: runs, tool_calls, timeouts, tool_failures, classified_texts, failure_classes, judges_final_state
 -- stored: yes
 create or replace view run_outcomes as
 with submissions as (
     -- A real submission is a kernel handed in and judged: a call that the harness refused
-    -- (budget used up, arguments no JSON) is none.
-    select run_id, turn, seq, ok
-    from tool_calls
-    where tool in ('submit_kernel', 'submit', 'submit_solution') and ok is not null and outcome is distinct from 'refused'
-    qualify row_number() over (partition by run_id order by turn desc, seq desc) = 1
+    -- (budget used up, arguments no JSON) is none. Harnesses that judge what the agent leaves behind
+    -- may have a tool of that name too; there it only ends the session.
+    select t.run_id, t.turn, t.seq, t.ok
+    from tool_calls as t
+    inner join runs as r on t.run_id = r.run_id
+    where
+        t.tool in ('submit_kernel', 'submit', 'submit_solution')
+        and t.ok is not null
+        and t.outcome is distinct from 'refused'
+        and not judges_final_state(r.format)
+    qualify row_number() over (partition by t.run_id order by t.turn desc, t.seq desc) = 1
+),
+-- Harnesses whose agents hand in by a tool: only there a run with calls and no submission handed in
+-- nothing. Of a format that is not known here one submission anywhere tells.
+submitting as (
+    select distinct r.format, r.harness
+    from submissions as s
+    inner join runs as r on s.run_id = r.run_id
+    union
+    select distinct format, harness
+    from runs
+    where format in ('popcornbench', 'popcornbench_page', 'kernelbench_agentic')
 ),
 called as (
     select run_id, count(*) as n_calls from tool_calls group by run_id
@@ -27,6 +46,13 @@ work_items as (
     where scope = 'work_item'
     group by run_id
 ),
+-- The limit on the agent's whole session: sources call it `timeout` without a word on whose.
+sessions as (
+    select run_id, any_value(message) as message
+    from timeouts
+    where scope = 'session'
+    group by run_id
+),
 facts as (
     select
         r.run_id,
@@ -38,23 +64,27 @@ facts as (
             when lower(r.source_outcome) in ('correct', 'pass', 'passed', 'success') then 'correct'
             else l.outcome
         end as label_outcome,
-        l.failure_class as label_class,
-        l.owner as label_owner,
-        r.source_outcome in ('in_progress', 'running') as in_progress,
+        if(l.failure_class = 'timeout.work_item' and e.run_id is not null, 'timeout.session', l.failure_class) as label_class,
+        lower(r.source_outcome) in ('in_progress', 'running') as in_progress,
         coalesce(l.outcome = 'skipped', false) as skipped,
-        c.n_calls is not null as has_calls,
+        -- Without a tool to submit by, the run's own verdict decides, calls or not.
+        c.n_calls is not null and h.format is not null as has_calls,
+        h.format is null and r.n_turns = 0 as never_began,
         s.run_id is not null as submitted,
         s.turn as submit_turn,
         s.ok as submit_ok,
         t.failure_class as submit_class,
-        t.owner as submit_owner,
         t.outcome as submit_outcome,
         t.evidence as submit_evidence,
-        f.failure_class as final_class,
-        f.owner as final_owner,
+        -- An error of the GPU while the answer was still being generated is a kernel's that ran before.
+        if(
+            lower(r.source_outcome) = 'generation_error' and f.failure_class like 'cuda.%',
+            'infra.cascade_poisoned_context', f.failure_class
+        ) as final_class,
         -- Which phase failed stands in the flags; a class alone cannot tell it, save that what
         -- CUDA reports was running.
         case
+            when lower(r.source_outcome) = 'generation_error' and f.failure_class like 'cuda.%' then 'infra_error'
             when f.failure_class like 'cuda.%' then f.outcome
             when f.outcome in ('compile_fail', 'runtime_fail') and r.compiled is not null
                 then if(r.compiled, 'runtime_fail', 'compile_fail')
@@ -62,14 +92,18 @@ facts as (
         end as final_outcome,
         f.evidence as final_evidence,
         m.failure_class as call_class,
-        m.owner as call_owner,
         m.outcome as call_outcome,
         m.evidence as call_evidence,
         m.turn as call_turn,
         w.turn as work_item_turn,
         w.message as work_item_message,
         (r.runtime_us is not null or r.ref_runtime_us is not null) as measured,
-        contains(coalesce(r.extra::varchar, ''), '"re_eval') as re_eval_named,
+        -- By key, never by text: the metadata also quotes compilers, and so the kernel's own words.
+        coalesce(
+            json_exists(r.extra, '$.re_eval')
+            or len(list_filter(json_keys(r.extra, '$.metadata'), lambda k: starts_with(k, 're_eval'))) > 0,
+            false
+        ) as re_eval_named,
         f.outcome in ('incorrect', 'runtime_fail') as final_judged
     from runs as r
     left join called as c on r.run_id = c.run_id
@@ -79,6 +113,8 @@ facts as (
     left join classified_texts as l on r.run_id = l.run_id and l.origin = 'label'
     left join call_failures as m on r.run_id = m.run_id
     left join work_items as w on r.run_id = w.run_id
+    left join sessions as e on r.run_id = e.run_id
+    left join submitting as h on r.format = h.format and r.harness is not distinct from h.harness
 ),
 -- What decides. A later re-evaluation beats the submission: the source names one, or the final
 -- result holds a measurement or a judgement of values that a submission which ran out of time
@@ -96,7 +132,7 @@ decided as (
                 )
                 then 're_evaluation'
             when submitted then 'submission'
-            when has_calls and re_eval_named then 're_evaluation'
+            when re_eval_named and (has_calls or says_correct is not null) then 're_evaluation'
             when call_class = 'infra.queue_poisoned' and work_item_turn is not null then 'work_item'
             when call_class is not null then 'feedback'
             when has_calls and work_item_turn is not null then 'work_item'
@@ -104,6 +140,8 @@ decided as (
             when has_calls and final_class is not null then 'final_result'
             when has_calls then 'no_submission'
             when not coalesce(says_correct, false) and final_class is not null then 'final_result'
+            when never_began and label is null and not coalesce(says_correct, false) then 'no_submission'
+            when label is null and says_correct is null and says_compiled is null then 'nothing'
             else 'label'
         end as decided_by
     from facts
@@ -132,6 +170,8 @@ derived as (
             when decided_by = 'feedback' then call_outcome
             when decided_by = 'work_item' then 'timeout'
             when decided_by = 'no_submission' then 'no_submission'
+            -- Some labels name the stage at which something happened, not how it ended.
+            when says_correct then 'correct'
             when label_outcome is not null then label_outcome
             when says_compiled = false then 'compile_fail'
             when says_correct = false then 'incorrect'
@@ -167,15 +207,19 @@ select
     d.decided_turn,
     d.decided_by = 're_evaluation' as re_evaluated,
     d.label,
+    -- What the label means, whatever its case; NULL where it names no end. Nobody else reads labels.
+    d.label_outcome,
     -- The label says otherwise. `error` is too coarse to disagree with anything but a pass, and
     -- `incorrect` covers a crash at run time.
     case
-        when d.decided_by = 'label' then false
+        when d.decided_by in ('label', 'nothing') or (d.says_correct and d.outcome = 'correct') then false
         when d.label_outcome is null then coalesce(d.says_correct, false) <> (d.outcome = 'correct') and d.says_correct is not null
         when d.label_outcome = 'correct' or d.outcome = 'correct' then d.label_outcome <> d.outcome
         when d.label_outcome in ('unknown', 'in_progress', 'skipped') then false
         when d.label_outcome = 'incorrect' then d.outcome not in ('incorrect', 'runtime_fail')
         when d.outcome = 'unknown' then false
+        -- Compiled when first called: both words are right.
+        when d.failure_class = 'compile.triton' and d.label_outcome = 'runtime_fail' then false
         else d.label_outcome <> d.outcome
     end as label_conflict
 from derived as d

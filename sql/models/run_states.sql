@@ -1,13 +1,13 @@
 -- purpose: where each run stood after each turn: not_compiling, wrong, right, faster, or no change
 -- grain: run_id, turn
--- inputs: runs, turns, tool_calls, tool_failures
+-- inputs: runs, turns, tool_calls, tool_failures, turn_speedups, judges_final_state
 create or replace view run_states as
 with judged as (
     select
         c.run_id,
         c.turn,
         case
-            when c.ok and c.tool in ('run_correctness', 'submit_kernel') then 'right'
+            when c.ok and c.tool in ('run_correctness', 'submit_kernel', 'submit', 'submit_solution', 'evaluate') then 'right'
             when c.ok and c.tool = 'compile_kernel' then 'compiles'
             when f.outcome = 'compile_fail' then 'not_compiling'
             when f.outcome in ('incorrect', 'runtime_fail') then 'wrong'
@@ -16,27 +16,35 @@ with judged as (
         f.failure_class,
         c.seq
     from tool_calls as c
+    inner join runs as r on c.run_id = r.run_id
     left join tool_failures as f on c.run_id = f.run_id and c.turn = f.turn and c.seq = f.seq
-    where c.tool in ('compile_kernel', 'run_correctness', 'submit_kernel', 'static_check')
+    where
+        c.tool in (
+            'compile_kernel', 'run_correctness', 'submit_kernel', 'static_check', 'submit', 'submit_solution', 'evaluate'
+        )
+        and not judges_final_state(r.format)
 ),
 last_of_turn as (
     select run_id, turn, state, failure_class
     from judged
     where state is not null
     qualify row_number() over (partition by run_id, turn order by seq desc) = 1
+),
+placed as (
+    select
+        t.run_id,
+        t.turn,
+        -- A turn's own timing, or that of the submission at the last passing turn.
+        if(s.state = 'right' and v.speedup > 1, 'faster', s.state) as state,
+        s.failure_class
+    from turns as t
+    left join last_of_turn as s on t.run_id = s.run_id and t.turn = s.turn
+    left join turn_speedups as v on t.run_id = v.run_id and t.turn = v.turn
 )
 select
-    t.run_id,
-    t.turn,
-    -- A measured speedup stands for the last passing turn only: sources time the submission.
-    if(
-        s.state = 'right' and r.speedup > 1
-        and t.turn = max(if(s.state = 'right', t.turn, null)) over (partition by t.run_id),
-        'faster',
-        s.state
-    ) as state,
-    s.failure_class,
-    lag(s.state ignore nulls) over (partition by t.run_id order by t.turn) as previous_state
-from turns as t
-inner join runs as r on t.run_id = r.run_id
-left join last_of_turn as s on t.run_id = s.run_id and t.turn = s.turn;
+    run_id,
+    turn,
+    state,
+    failure_class,
+    lag(state ignore nulls) over (partition by run_id order by turn) as previous_state
+from placed;

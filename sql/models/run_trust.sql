@@ -21,14 +21,15 @@ audited as (
         'audited' as trust,
         null::varchar as verified_on,
         null::varchar as reduced_to,
-        (s.outcome = 'correct' or (s.cleared and s.claims_correct))
+        (s.outcome = 'correct' or s.cleared)
+        and s.claims_correct
         and len(s.blocks_correctness) = 0
         and len(s.blocks_identity) = 0 as counts_correct,
         if(len(s.blocks_speed) = 0, r.speedup, null) as fast_speedup,
         case
             when len(s.blocks_identity) > 0 then s.blocks_identity[1]
             when len(s.blocks_correctness) > 0 then s.blocks_correctness[1]
-            when s.outcome <> 'correct' and s.claims_correct and not s.cleared then 'label_conflict'
+            when (s.outcome = 'correct') <> s.claims_correct and not s.cleared then 'label_conflict'
             when len(s.blocks_speed) > 0 then s.blocks_speed[1]
         end as reason
     from run_status as s

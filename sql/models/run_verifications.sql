@@ -1,23 +1,37 @@
 -- purpose: what re-running a run's kernel said about the run, one row a GPU model
 -- grain: run_id, gpu_model
--- inputs: runs, deciding_verifications, gpu_key
+-- inputs: runs, deciding_verifications, gpu_key, variant_key
 -- stored: yes
 create or replace view run_verifications as
 with matched as (
     select
         r.run_id,
-        v.*,
+        v.* exclude (verdict),
+        r.speedup as own_claim,
+        r.hardware is not null and gpu_key(r.hardware) = gpu_key(v.gpu_model) as own_gpu,
+        -- One kernel may stand in several runs, each with a claim of its own. What was measured holds for
+        -- all of them; the word on a claim holds for that claim, and is found anew for another one made on
+        -- the same GPU model, by the rule of docs/verification.md: 5 % around the claim, against the interval.
+        case
+            when v.verdict not in ('CONFIRMED', 'CONFIRMED_FASTER', 'SLOWER_THAN_CLAIMED', 'INCONCLUSIVE') then v.verdict
+            when not own_gpu or r.speedup is null or v.speedup is null then v.verdict
+            when v.verdict = 'INCONCLUSIVE' and (v.correctness <> 'passed' or v.speedup_lo is null) then v.verdict
+            when abs(r.speedup - v.claimed_speedup) <= 0.01 * r.speedup then v.verdict
+            when coalesce(v.speedup_lo, v.speedup) > 1.05 * r.speedup then 'CONFIRMED_FASTER'
+            when coalesce(v.speedup_lo, v.speedup) >= 0.95 * r.speedup then 'CONFIRMED'
+            when coalesce(v.speedup_hi, v.speedup) < 0.95 * r.speedup then 'SLOWER_THAN_CLAIMED'
+            else 'INCONCLUSIVE'
+        end as verdict,
         r.reference_sha256 is not null
         and v.reference_sha256 is not null
-        and r.reference_sha256 <> v.reference_sha256 as reference_differs,
-        r.hardware is not null and gpu_key(r.hardware) = gpu_key(v.gpu_model) as own_gpu
+        and r.reference_sha256 <> v.reference_sha256 as reference_differs
     from runs as r
     inner join deciding_verifications as v
         on
             r.submitted_kernel_sha256 = v.kernel_sha256
             and r.suite is not distinct from v.suite
             and r.level is not distinct from v.level
-            and if(r.variant in ('original', 'default'), null, r.variant) is not distinct from v.variant
+            and variant_key(r.variant) = v.variant
             and r.problem_name is not distinct from v.problem_name
             and coalesce(r.precision, 'fp32') = v.precision
     -- Two references of one problem are two questions: the run's own counts, else the newest result.
@@ -38,7 +52,7 @@ select
     correctness,
     speed,
     gate,
-    claimed_speedup,
+    coalesce(own_claim, claimed_speedup) as claimed_speedup,
     speedup,
     speedup_lo,
     speedup_hi,
@@ -49,6 +63,11 @@ select
     own_gpu,
     not reference_differs
     and verdict in ('CONFIRMED', 'CONFIRMED_FASTER', 'SLOWER_THAN_CLAIMED', 'NO_SPEEDUP', 'CONFIRMED_REDUCED') as ranks,
+    -- What was measured is no less than this run's own claim: only then does its speedup stand where a
+    -- finding blocks it.
+    not reference_differs
+    and verdict in ('CONFIRMED', 'CONFIRMED_FASTER')
+    and coalesce(coalesce(speedup_lo, speedup) >= 0.94 * own_claim, true) as confirms_claim,
     -- The precision class a reduced confirmation is good for: it ranks on a board of that one only.
     if(verdict = 'CONFIRMED_REDUCED', lower(kind), null) as reduced_to,
     not reference_differs

@@ -11,6 +11,9 @@ select
     c.owner,
     coalesce(c.evidence, left(t.result_text, 400)) as evidence,
     c.rule,
+    -- Characters from 0 in result_text; NULL where the harness's code decided.
+    if(c.field in ('text', 'harness', 'diagnostic'), c.evidence_start, null) as evidence_start,
+    if(c.field in ('text', 'harness', 'diagnostic'), c.evidence_end, null) as evidence_end,
     -- What the run would end as were this its last submission. The harness's phase beats the class
     -- between "did not build" and "failed at run time": an AttributeError is found in both.
     case

@@ -72,6 +72,64 @@ def test_wrong_usage_exits_2(path, args):
     assert run(path, "leaderboard", *args, code=2).stderr
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--by", "matrix"], ["--k", "1,2"], ["--shared", "--model", "b"], ["--trust", "audited"], ["--trust", "verified"], ["--min-coverage", "0.5"],
+        *(["--by", by] for by in ("problem", "run", "mode", "sweep", "level", "variant", "suite", "harness", "hardware", "backend")),
+    ],
+)  # fmt: skip
+def test_boards_of_all_kinds_fit(path, args):
+    out = run(path, "leaderboard", *args).stdout
+    assert max(map(len, out.splitlines())) <= 80
+    json.loads(run(path, "leaderboard", *args, "--format", "json").stdout)
+
+
+def test_matrix_names_its_columns(path):
+    out = run(path, "leaderboard", "--by", "matrix").stdout
+    assert "A  a-model-of-30-characters-name" in out
+    assert "500" in out
+
+
+@pytest.mark.parametrize("args", [["--k", "0"], ["--k", "x"], ["--k", "1.5"]])
+def test_wrong_k(path, args):
+    assert run(path, "leaderboard", *args, code=2).stderr
+
+
+def test_very_long_names_fold_and_trust_columns_stay(tmp_path):
+    from kbstats.analytics import warehouse
+
+    path = tmp_path / "long.duckdb"
+    con = warehouse.open_write(path)
+    con.execute(
+        "insert into runs by name select 'r' || i as run_id, 's' as source_id, 'x' as format, 'kb' as suite, "
+        "repeat('provider/model-', 4) || 'end' as model, i as problem_id, true as correct, 'correct' as source_outcome, "
+        "1.0 + i as speedup from range(5) as t(i)"
+    )
+    warehouse.refresh(con)
+    con.close()
+    out = run(path, "leaderboard", "--trust", "audited").stdout
+    assert max(map(len, out.splitlines())) <= 80
+    head = " ".join(out.splitlines()[:2])
+    for word in ("with-", "veri-", "fast_", "med-"):
+        assert word in head
+    name = "".join(line[3:27].strip() for line in out.splitlines()[3:])
+    assert "provider/model-" * 4 + "end" in name.replace(" ", "")
+
+
+def test_failures_of_other_kinds(path):
+    runs = json.loads(run(path, "failures", "--runs", "--format", "json").stdout)
+    assert [(r["run_id"], r["failure_class"]) for r in runs] == [("bbbb2222", "unclassified")]
+    assert json.loads(run(path, "failures", "--patterns", "--format", "json").stdout) == []
+    paths = json.loads(run(path, "failures", "--paths", "--format", "json").stdout)
+    assert set(paths) == {"transitions", "costs", "repeats", "tools", "edits", "anytime"}
+    assert paths["tools"][0]["tool"] == "submit_kernel"
+    assert "submit_kernel" in run(path, "failures", "--paths").stdout
+    run(path, "failures", "--runs", "--paths", code=2)
+    run(path, "failures", "--paths", "--level", "3", code=2)
+    run(path, "failures", "--by", "sweep")
+
+
 def test_audit_gates(path):
     run(path, "audit", "--fail-on", "label_conflict", code=1)
     run(path, "audit", "--code", "truncated_log", "--fail-on", "label_conflict", code=1)
@@ -104,3 +162,66 @@ def test_show_without_or_with_several(path):
     run(path, "show", "nothing", code=1)
     assert "aaaa1111"[:8] in run(path, "show", "L3", code=2).stderr
     assert json.loads(run(path, "show", "aaaa", "--format", "json").stdout)["run"]["outcome"] == "correct"
+
+
+def test_show_tells_what_changed(tmp_path):
+    from kbstats.analytics import warehouse
+
+    path = tmp_path / "d.duckdb"
+    con = warehouse.open_write(path)
+    con.execute(
+        "insert into runs by name select 'cccc3333' as run_id, 's' as source_id, 'popcornbench' as format, 'kb' as suite, 'M' as model"
+    )
+    for sha, code in (("k1", "a\nb\nc"), ("k2", "a\nB\nc")):
+        con.execute("insert into kernels by name select ? as kernel_sha256, ? as source_code, 3 as n_lines, 5 as n_chars", [sha, code])
+    for turn, sha in enumerate(("k1", "k2", "k2")):
+        con.execute(
+            "insert into tool_calls by name select 'cccc3333' as run_id, ? as turn, 0 as seq, 'run_correctness' as tool, false as ok, "
+            "'Output mismatch' as result_text, ? as kernel_sha256",
+            [turn, sha],
+        )
+    con.execute("insert into annotations by name select 's' as source_id, 'cccc3333' as run_id, 'disputed' as verdict, 'not so' as text")
+    warehouse.refresh(con)
+    con.close()
+    out = run(path, "show", "cccc", "--diff").stdout
+    assert "(kernel +1 -1)" in out
+    assert "-b" in out
+    assert "+B" in out
+    assert out.count("again, on the same kernel") == 1
+    assert "disputed: not so" in out
+    assert "-b" not in run(path, "show", "cccc").stdout
+    calls = [c for t in json.loads(run(path, "show", "cccc", "--diff", "--format", "json").stdout)["turns"] for c in t["calls"]]
+    assert [bool(c["diff"]) for c in calls] == [False, True, False]
+
+
+def app():
+    import typer
+    from kbstats.analytics.commands import annotate, compare
+
+    found = typer.Typer()
+    found.command("compare")(compare.command)
+    found.command("annotate")(annotate.command)
+    return found
+
+
+def invoke(*args, code=0):
+    from typer.testing import CliRunner
+
+    result = CliRunner().invoke(app(), list(map(str, args)))
+    assert result.exit_code == code, (result.output, result.exception)
+    return result.output
+
+
+def test_compare_command(path):
+    a, b = "a-model-of-30-characters-name", "b"
+    out = invoke("compare", a, b, "--db", path)
+    assert "0 shared problems" in out
+    assert "only A ran" in out
+    assert json.loads(invoke("compare", a, b, "--db", path, "--format", "json"))["pairs"] == 0
+
+
+def test_annotate_command(path, tmp_path):
+    target = tmp_path / "notes.jsonl"
+    invoke("annotate", "aaaa1111", "--verdict", "disputed", "--text", "why", "--finding", "speedup_extraordinary", "--file", target, "--db", path)
+    (line,) = map(json.loads, target.read_text().splitlines())
+    assert (line["run_id"], line["verdict"], line["finding"]) == ("aaaa1111", "disputed", "speedup_extraordinary")

@@ -146,3 +146,118 @@ def test_against_plain_python_on_random_runs(db):
                 assert row["fast_1"] == pytest.approx(sum(s > 1 for s in speeds) / len(mine))
                 assert row["geomean_speedup"] == pytest.approx(stats.geomean(speeds))
                 assert row["excluded_infra"] == sum(r["source_outcome"] == "in_progress" for r in mine)
+
+
+def test_the_boards_select_is_the_macros(db):
+    """Over runs found once the numbers are those of `from board()`."""
+    fill(db, "A", [4.0, 1.0, 0.5, None], wrong=2, hardware="H100", total_tokens=5)
+    fill(db, "B", [2.0, 1.01], wrong=1)
+    db.add("runs", run_id="B9", model="B", source_outcome="in_progress", problem_id=9)
+    for exclude in (False, True):
+        con = db.fresh()
+        lb.select_runs(con, lb.Filters(exclude_infra=exclude))
+        mine = con.execute(lb.board_sql()).fetchall()
+        macro = con.execute("from board(exclude_infra := $e)", {"e": exclude}).fetchall()
+        assert sorted(map(str, mine)) == sorted(map(str, macro))
+
+
+def test_near_ties_are_counted_and_still_fast(db):
+    fill(db, "A", [1.01, 0.99, 1.5])
+    (row,) = lb.board(db.fresh(), lb.Filters()).rows
+    assert (row["near_tie"], row["fast_1"]) == (2, pytest.approx(2 / 3))
+
+
+def test_cost_of_a_solved_problem(db):
+    fill(db, "A", [2.0, 3.0], wrong=2, cost_usd=1.5, total_tokens=100)
+    (row,) = lb.board(db.fresh(), lb.Filters()).rows
+    assert (row["cost_per_solved"], row["tokens_per_solved"]) == (3.0, 200.0)
+
+
+def test_coverage_is_of_what_the_suite_offers(db):
+    fill(db, "A", [2.0, 3.0])
+    for name in ("0.py", "7.py", "8.py"):
+        db.add("problems", source_id="p", suite="kb", level=1, problem_name=name)
+    db.add("problems", source_id="p", suite="kb", level=2, problem_name="other_level.py")
+    (row,) = lb.board(db.fresh(), lb.Filters()).rows
+    assert (row["n_problems"], row["n_offered"], row["coverage"]) == (2, 4, 0.5)
+
+
+def test_shared_problems_only(db):
+    fill(db, "A", [2.0, 2.0, 0.5])
+    fill(db, "B", [3.0, 0.5])
+    found = lb.board(db.fresh(), lb.Filters(), shared=True)
+    assert {r["model"]: (r["n"], r["fast_1"]) for r in found.rows} == {"A": (2, 1.0), "B": (2, 0.5)}
+    assert found.notes == []
+
+
+def test_what_is_left_out_is_said(db):
+    fill(db, "A", [2.0])
+    db.add("runs", run_id="s", model="A", source_outcome="skipped")
+    db.add("runs", run_id="t", model="A", format="codex")
+    db.add("runs", run_id="i", model="A", source_outcome="in_progress")
+    notes = "\n".join(lb.board(db.fresh(), lb.Filters(exclude_infra=True)).notes)
+    for words in ("1 were skipped", "1 were judged by nobody", "1 failed by harness"):
+        assert words in notes
+
+
+def simpson(db, reverse):
+    """A 9 of 10 and 1 of 2; B 1 of 1 and 6 of 10: B leads at both levels, A over both."""
+    counts = {"A": {1: (9, 10), 2: (1, 2)}, "B": {1: (1, 1), 2: (6, 10) if reverse else (4, 10)}}
+    for model, levels in counts.items():
+        for level, (right, n) in levels.items():
+            for i in range(n):
+                db.add("runs", run_id=f"{model}{level}{i:02}", model=model, level=level, problem_id=i, problem_name=f"{i}.py",
+                       source_outcome="correct" if i < right else "incorrect", correct=i < right, speedup=2.0 if i < right else None)  # fmt: skip
+
+
+@pytest.mark.parametrize("reverse", [True, False])
+def test_simpsons_paradox_is_named(db, reverse):
+    simpson(db, reverse)
+    notes = [n for n in lb.board(db.fresh(), lb.Filters()).notes if "mix of levels" in n]
+    assert bool(notes) is reverse
+    assert all(n.startswith("A is above B over all levels") for n in notes)
+    assert not [n for n in lb.board(db.fresh(), lb.Filters(levels=[1])).notes if "mix" in n]
+
+
+def test_matrix_and_best_kernel(db):
+    from kbstats.analytics import matrix
+
+    fill(db, "A", [2.0, None], wrong=1)
+    fill(db, "B", [3.0])
+    db.add("runs", run_id="A000b", model="A", problem_id=0, problem_name="0.py", sample_id=1, source_outcome="correct", correct=True, speedup=5.0, submitted_kernel_sha256="k")
+    rows = matrix.matrix(db.fresh(), lb.Filters()).rows
+    cell = {(r["model"], r["problem"]): r for r in rows}
+    assert (cell["A", "0.py"]["best_speedup"], cell["A", "0.py"]["best_run_id"], cell["A", "0.py"]["best_kernel_sha256"]) == (5.0, "A000b", "k")
+    assert (cell["A", "1.py"]["outcome"], cell["A", "1.py"]["best_speedup"]) == ("correct", None)
+    assert cell["A", "2.py"]["outcome"] == "incorrect"
+    models, problems = matrix.wide(rows)
+    assert models == ["A", "B"]
+    assert [p["cells"]["B"] is None for p in problems] == [False, True, True]
+    assert [r["model"] for r in matrix.matrix(db.fresh(), lb.Filters(), shared=True).rows] == ["A", "B"]
+
+
+def test_a_timing_file_as_baseline(db, tmp_path):
+    import json
+
+    from kbstats.analytics import baseline_files
+    from kbstats.ingest.errors import KbstatsError
+
+    path = tmp_path / "H100_Modal" / "baseline_time_torch_compile_inductor_default.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"level1": {"1_A.py": {"mean": 0.2, "std": 0.01, "hardware": "H100"}}}))
+    common = {"suite": "kernelbench", "source_outcome": "correct", "correct": True, "runtime_us": 50.0}
+    db.add("runs", run_id="a", hardware="NVIDIA H100 80GB", **common)
+    db.add("runs", run_id="b", hardware="NVIDIA A100", sample_id=1, **common)
+    db.add("baselines", suite="kernelbench", level=1, problem_name="1_A.py", hardware="H100", baseline="compile", mean_us=5.0)
+    con = db.fresh()
+    try:
+        name = baseline_files.use(con, path)
+        assert name == "compile"
+        rows = lb.board(con, lb.Filters(baseline=name), by="run").rows
+        assert {r["run_id"]: r["speedup"] for r in rows} == {"a": pytest.approx(4.0), "b": None}
+    finally:
+        con.execute("drop table if exists temp.baselines")
+    empty = tmp_path / "baseline_time_torch.json"
+    empty.write_text("{}")
+    with pytest.raises(KbstatsError):
+        baseline_files.use(con, empty)

@@ -90,3 +90,79 @@ def test_audited_never_ranks_what_blocks(con):
         assert (row["geomean_speedup"] or 0) <= (claimed[row["model"]]["geomean_speedup"] or 0)
     assert con.execute("select max(speedup) from ranked_runs(trust := 'audited')").fetchone()[0] <= 100
     assert {r["correct"] for r in lb.board(con, lb.Filters(trust="verified")).rows} == {0}
+
+
+def test_matrix_against_plain_python(con, table):
+    from kbstats.analytics import matrix
+
+    rows = matrix.matrix(con, lb.Filters(sweeps=["pop_l123_all_gpt"])).rows
+    mine = [r for r in table if r["folder"] == "pop_l123_all_gpt"]
+    assert len(rows) == len(mine)
+    got = {(r["model"], r["level"], r["problem_id"]): r for r in rows}
+    for r in mine:
+        cell = got[r["model_raw"], int(r["level"]), int(r["problem_id"])]
+        assert (cell["n"], cell["correct"]) == (1, int(r["correct"] == "True"))
+        assert cell["best_speedup"] == (float(r["speedup"]) if r["speedup"] and r["correct"] == "True" else None)
+
+
+def test_near_ties_against_plain_python(con, table):
+    """The table keeps no spread: the band is the least one."""
+    want = sum(r["correct"] == "True" and bool(r["speedup"]) and abs(float(r["speedup"]) - 1) <= 0.02 for r in table)
+    assert sum(r["near_tie"] for r in lb.board(con, lb.Filters()).rows) == want
+
+
+def test_pairs_against_plain_python(con, table):
+    from kbstats.analytics import compare
+
+    a, b = "gpt-5.5-priority", "grok-4.3"
+    found = compare.compare(con, a, b, lb.Filters(sweeps=["pop_l123_all_gpt"]))
+    runs = {m: {(r["level"], r["problem_id"]): r for r in table if r["folder"] == "pop_l123_all_gpt" and r["model_raw"] == m} for m in (a, b)}
+    wins = losses = 0
+    for key in runs[a].keys() & runs[b].keys():
+        x, y = runs[a][key], runs[b][key]
+        if x["correct"] != y["correct"]:
+            wins, losses = wins + (x["correct"] == "True"), losses + (y["correct"] == "True")
+        elif x["speedup"] and y["speedup"] and x["correct"] == "True":
+            ratio = float(x["speedup"]) / float(y["speedup"])
+            band = 1 + (2 * 0.02**2) ** 0.5
+            wins, losses = wins + (ratio > band), losses + (ratio < 1 / band)
+    assert (found["pairs"], found["wins"], found["losses"]) == (len(runs[a].keys() & runs[b].keys()), wins, losses)
+
+
+def test_speedups_over_1000(con):
+    assert con.execute("select count(*) from audit_findings where code = 'speedup_extraordinary' and value > 1000").fetchone()[0] == 46
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    from kbstats.analytics import warehouse
+    from kbstats.ingest import pipeline
+
+    found = warehouse.open_write(tmp_path_factory.mktemp("real") / "all.duckdb")
+    pipeline.ingest(found, [Path(os.environ["KBSTATS_REAL"])])
+    warehouse.refresh(found)
+    yield found
+    found.close()
+
+
+def test_at_most_two_percent_unclassified_over_all_samples(everything):
+    for view in ("tool_failures", "run_failures"):
+        unnamed, n = everything.execute(f"select count(*) filter (where failure_class = 'unclassified'), count(*) from {view}").fetchone()
+        assert n > 300
+        assert unnamed <= 0.02 * n, (view, unnamed, n)
+
+
+def test_harnesses_that_judge_the_final_state_keep_their_verdicts(everything):
+    """No run that its own harness calls correct is filed as never submitted."""
+    hidden = everything.execute(
+        "select count(*) from run_outcomes as o inner join runs as r on o.run_id = r.run_id "
+        "where r.correct and o.outcome <> 'correct' and judges_final_state(r.format)"
+    ).fetchone()[0]
+    assert hidden == 0
+
+
+def test_broken_sweeps_are_found(everything):
+    found = everything.execute("select failure_class, n, n_runs from sweep_patterns where invalid order by n desc").fetchall()
+    assert ("infra.cascade_poisoned_context", 186, 200) in found
+    assert ("infra.config", 30, 30) in found
+    assert {c for c, _, _ in found} == {"infra.cascade_poisoned_context", "infra.config", "cuda.no_kernel_image"}

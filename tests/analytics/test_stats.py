@@ -108,3 +108,20 @@ def test_blocks_change_nothing(monkeypatch):
     monkeypatch.setattr(stats, "_CELLS", 1000)
     for got, want in zip(stats.bootstrap(values, problems), whole, strict=True):
         assert got == pytest.approx(want, rel=1e-9)
+
+
+def test_medians_are_the_same_near_the_middle_and_over_all(monkeypatch):
+    """The window is a shortcut: with one that reaches nowhere everything is looked at."""
+    import numpy as np
+
+    rng = np.random.default_rng(3)
+    ordered = np.sort(rng.lognormal(size=600))
+    problem = rng.integers(0, 60, size=600)
+    times = stats._times(rng.integers(0, 60, size=(200, 60), dtype=np.int32), 60)
+    assert times.sum(axis=1).tolist() == [60] * 200
+    want = [np.median(np.repeat(ordered, row[problem])) for row in times]
+    assert stats._medians_near(ordered, problem, times).tolist() == want
+    # A window off the medians of these rows is refused.
+    lopsided = np.zeros((1, 60), dtype=np.int64)
+    lopsided[0, problem[-1]] = 60
+    assert stats._medians_near(ordered, problem, lopsided)[0] == np.median(ordered[problem == problem[-1]])

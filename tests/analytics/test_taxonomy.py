@@ -39,6 +39,8 @@ def test_rule(c, r, installed):
     def hits(text):
         if r.get("needle") and r["needle"] not in text:
             return False
+        if r["field"] == "harness":
+            text = text[installed.execute("select len(harness_prefix(?))", [text]).fetchone()[0] :]
         return not r.get("pattern") or installed.execute("select regexp_matches(?, ?)", [text, r["pattern"]]).fetchone()[0]
 
     assert [t for t in r["matches"] if not hits(t)] == []
@@ -51,7 +53,7 @@ def test_examples_get_their_class_from_the_whole_taxonomy(db):
         for i, example in enumerate(r["matches"]):
             key = f"{n}-{i}"
             want[key] = c["id"]
-            if r["field"] in {"text", "diagnostic"}:
+            if r["field"] in {"text", "harness", "diagnostic"}:
                 db.add("tool_calls", run_id=key, ok=False, result_text=example)
             elif r["field"] == "metadata_error":
                 db.add("tool_calls", run_id=key, ok=False, metadata={"error": example})
@@ -88,7 +90,8 @@ def test_owners_and_outcomes_agree():
     """What infrastructure or the harness did to a run is no compile failure of the model."""
     for c in CLASSES:
         if c["id"].startswith(("infra.", "timeout.")):
-            assert c["owner"] in {"infrastructure", "harness"}, c["id"]
+            # A session's time is the agent's own to spend.
+            assert c["owner"] in {"infrastructure", "harness"} or c["id"] == "timeout.session", c["id"]
             assert c["outcome"] in {"infra_error", "timeout", "in_progress", "skipped"}, c["id"]
 
 
@@ -101,3 +104,44 @@ def test_pages_are_current(name):
 
     page = {"failure-classes": taxonomy.page, "audits": audit.page}[name]()
     assert (Path(__file__).parents[2] / "docs" / f"{name}.md").read_text(encoding="utf-8") == page
+
+
+MARKERS = [
+    "torchrun eval timed out after 1800s (world_size=8)",
+    "No space left on device",
+    "eval server did not respond within 900s",
+    "persistent build/lock contention after retries",
+    "_WorkItemTimeout: work item exceeded soft timeout budget",
+    "KernelBench evaluator returned None",
+    "init_process_group failed",
+    "profiling timed out (900s)",
+    "Evaluation timed out",
+    "worker exited with code 1",
+    "check_timeout",
+]
+QUOTES = [
+    "submit_kernel FAILED: correctness check did not pass (? trials).\nruntime_error: {}",
+    "submit_kernel FAILED: correctness check did not pass ((0 / 3) trials).\ncorrectness_issue: Output mismatch\n{}",
+    "submit_kernel FAILED: kernel did not compile.\nError building extension 'k'\n{}\nk.cu(3): error: expected a \";\"",
+    "submit_kernel FAILED: kernel did not compile.\neval_kernel_against_ref raised: MyError: {}",
+    "compile_kernel FAILED: RuntimeError.\nRuntimeError: {}",
+    "run_correctness FAILED: ? trials did not all match. runtime_error: {}",
+]
+
+
+@pytest.mark.parametrize("quote", QUOTES)
+def test_a_kernel_cannot_blame_the_harness(quote, db):
+    for i, marker in enumerate(MARKERS):
+        db.add("tool_calls", run_id="a", seq=i, ok=False, result_text=quote.format(marker))
+        meta = {"compilation_error_name": "builtins.RuntimeError", "compilation_error": marker} if i % 2 else {"runtime_error": marker}
+        db.add("runs", run_id=f"f{i}", extra={"metadata": meta})
+    rows = db.rows("select origin, seq, failure_class, owner from classified_texts where owner in ('harness', 'infrastructure')")
+    assert rows == []
+
+
+def test_harness_rules_begin_where_the_harness_does():
+    for c, r in RULES:
+        if r["field"] == "harness":
+            assert r["pattern"].startswith("^"), c["id"]
+        elif r["field"] == "text" and c["id"].startswith(("infra.", "timeout.")):
+            assert r.get("pattern", "").startswith("^"), c["id"]

@@ -50,3 +50,24 @@ def test_the_summary_fits_80_columns():
     out = lines(s)
     assert max(map(len, out)) <= 80
     assert any("unchanged 31" in line for line in out)
+
+
+def test_a_rejected_named_file_is_named(kbstats, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    for _ in range(2):
+        p = kbstats("ingest", tmp_path / "t.csv", "--db", tmp_path / "a.duckdb")
+        assert p.returncode == 3
+        assert "t.csv: no format claims it; --map FILE for a table" in p.stdout
+
+
+def test_damage_counts_on_every_run(kbstats, data, tmp_path):
+    import os
+
+    path = tmp_path / "runs/level_1_problem_9_trajectory.json"
+    path.parent.mkdir()
+    path.write_bytes(b"\xff\xfe\x00garbage")
+    os.utime(path, (1e9, 1e9))
+    outputs = [kbstats("ingest", path.parent, "--db", tmp_path / "a.duckdb") for _ in range(2)]
+    assert [p.returncode for p in outputs] == [3, 3]
+    assert "rejected 1 (unchanged)" in outputs[1].stdout
+    assert kbstats("ingest", path.parent, "--db", tmp_path / "a.duckdb", "--strict").returncode == 1

@@ -76,3 +76,12 @@ def test_whole_entries_of_a_cut_object():
     assert decode.whole_entries(text) == {"1": {"a": [1, 2]}, "2": "x"}
     assert decode.whole_entries("") == {}
     assert decode.whole_entries("[1, 2") == {}
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), float("inf"), float("nan"), 2**63, "1e400", True])
+def test_numbers_that_no_column_holds(value):
+    from kbstats.ingest import lenient
+
+    told = []
+    assert lenient.to_int(value, lambda *a: told.append(a), "/n") is None
+    assert [t[0] for t in told] == ["type_dropped"]

@@ -56,7 +56,7 @@ def first(text, building=True):
         ("/usr/bin/ld: main.o: undefined reference to `f(int)'", "ld", "error", None, None, "link.undefined_symbol"),
         ("/usr/bin/ld: cannot find -lcudart: No such file", "ld", "error", None, None, "compile.cxx_other"),
         ("collect2: error: ld returned 1 exit status", "ld", "error", None, None, "compile.extension_build"),
-        ("nvlink error   : Undefined reference to 'f' in 'a.o'", "ld", "error", None, None, "compile.ptxas"),
+        ("nvlink error   : Undefined reference to 'f' in 'a.o'", "ld", "error", None, None, "link.undefined_symbol"),
         (
             "ptxas error   : Entry function '_Zf' uses too much shared data (0x1 bytes, 0x0 max)",
             "ptxas",

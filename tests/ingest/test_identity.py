@@ -36,6 +36,10 @@ def test_mode_of(name, mode):
         ("/data/s1_fixed/original/m/f.json", "s1", "m", ("s1_fixed", "original", "m")),
         ("/x/runs/a b/v/m_1/f.json", "a b", "m/1", ("a b", "v", "m_1")),
         ("/x/runs/a_b/v/m_1/f.json", "a b", "m/1", ("a_b", "v", "m_1")),
+        ("/6/sw_all/varA/cfg/f.json", "other", "m", (None, "varA", "cfg")),
+        ("/6/sw_all/varB/cfg/f.json", "other", "m", (None, "varB", "cfg")),
+        ("/6/sw_all/cfg/f.json", "other", "m", (None, "default", "cfg")),
+        ("/6/cfg/f.json", "other", "m", (None, None, "cfg")),
         ("/runs/runs/s1/v/m/f.json", None, None, ("s1", "v", "m")),
     ],
 )

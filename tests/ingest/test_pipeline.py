@@ -7,7 +7,7 @@ import os
 import shutil
 
 import pytest
-from kbstats.ingest import pipeline, store
+from kbstats.ingest import pipeline, plan, store
 from kbstats.ingest.errors import UsageError
 
 RUNS = "popcornbench/runs"
@@ -69,7 +69,8 @@ def test_a_touched_file_is_read_and_found_the_same(wh, runs):
     assert counts(wh) == before
 
 
-def test_a_file_written_a_moment_ago_is_checked_by_content(wh, runs):
+def test_a_file_written_a_moment_ago_is_checked_by_content(wh, runs, monkeypatch):
+    monkeypatch.setattr(plan, "RACY_US", 60_000_000)  # however busy the machine is
     path = runs / "demo_all/popcorn/model-x/level_1_problem_1_trajectory.json"
     os.utime(path)
     wh.ingest(runs)
@@ -297,3 +298,84 @@ def test_names_of_any_kind(wh, runs, tmp_path):
     age(tmp_path)
     wh.ingest(tmp_path)
     assert wh.ingest(tmp_path).unchanged > 0
+
+
+def test_a_rejected_new_version_keeps_the_last_good_rows(wh, data, tmp_path):
+    path = tmp_path / "own.csv"
+    path.write_text((data / "tables/own.csv").read_text())
+    wh.ingest(path, map_file=data / "tables/own.toml")
+    path.write_text(path.read_text() + path.read_text().splitlines()[1].replace("1_Scale", "3_Other") + "\n")
+    summary = wh.ingest(tmp_path)
+    assert summary.rejected == 1
+    assert wh.rows("select status, format, n_runs from sources") == [{"status": "rejected", "format": "table", "n_runs": 2}]
+    assert wh.one("select count(*) from runs") == 2
+    assert wh.column("select code from ingest_issues order by all") == ["kept_old_rows", "unmapped_table"]
+    assert wh.ingest(path, map_file=data / "tables/own.toml").rejected == 0
+    assert wh.one("select count(*) from runs") == 3
+    assert wh.column("select status from sources") == ["ok"]
+
+
+def test_a_copy_whose_run_is_gone_is_read_again_when_it_is_back(wh, runs, tmp_path):
+    for name in ("a", "b"):
+        shutil.copytree(runs / "demo_old_single", tmp_path / name / "runs/demo_old_single")
+    age(tmp_path / "a", 7200)
+    age(tmp_path / "b")
+    a, b = tmp_path / "a", tmp_path / "b"
+    wh.ingest(a, b)
+    n = wh.one("select count(*) from runs")
+    a.rename(tmp_path / "off")
+    shutil.rmtree(b / "runs")
+    wh.ingest(b, prune=True)
+    (tmp_path / "off").rename(a)
+    wh.ingest(a)
+    assert wh.one("select count(*) from runs") == n > 0
+    assert wh.one("select count(*) from run_copies") == 0
+
+
+def test_what_was_rejected_before_still_counts(wh, runs):
+    age(runs)
+    first = wh.ingest(runs)
+    again = wh.ingest(runs)
+    assert first.incomplete
+    assert again.incomplete
+    assert again.issues == first.issues
+    assert (again.rejected, again.rejected_before, again.partial_before) == (0, first.rejected, first.partial)
+
+
+def test_impossible_numbers_are_unknown(wh, runs):
+    path = runs / "demo_old_single/model-x/level_1_problem_2_trajectory.json"
+    document = json.loads(path.read_text())
+    result = {**(document.get("final_result") or {}), "runtime": 5e-324, "ref_runtime": 1.0}
+    result.pop("speedup", None)
+    result.pop("metadata", None)
+    edit(path, agent_wall_clock_s=-1e308, llm_total_tokens=-1, total_turns=-1, speedup=None, final_result=result)
+    wh.ingest(path)
+    run = wh.rows("select wall_s, total_tokens, n_turns, speedup from runs")[0]
+    assert (run["wall_s"], run["speedup"], run["n_turns"]) == (None, None, len(document["turns"]))
+    assert run["total_tokens"] is None or run["total_tokens"] > 0
+    assert wh.column("select location from ingest_issues where code = 'sentinel' order by all") == ["runs.speedup", "runs.wall_s"]
+
+
+def test_a_bad_byte_in_the_first_input_loses_no_message(wh, runs):
+    path = runs / "demo_all/popcorn/model-x/level_1_problem_1_trajectory.json"
+    wh.ingest(path)
+    before = wh.one("select count(*) from messages")
+    document = json.loads(path.read_text())
+    document["turns"][0]["messages_in"][0]["content"] = "BAD here"
+    path.write_bytes(json.dumps(document).encode().replace(b"BAD", b"\xff"))
+    wh.ingest(path)
+    assert wh.one("select count(*) from messages") == before
+    assert wh.column("select code from ingest_issues") == ["invalid_utf8"]
+
+
+def test_a_link_that_leads_out_is_told(wh, runs, tmp_path):
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given/to").symlink_to(runs / "demo_old_single", target_is_directory=True)
+    for _ in range(2):
+        summary = wh.ingest(tmp_path / "given")
+        assert wh.one("select count(*) from runs") == 1
+        assert wh.column("select severity from ingest_issues where code = 'outside_link'") == ["warning"]
+        assert summary.issues["outside_link"] == 1
+    (tmp_path / "given/to").unlink()
+    wh.ingest(tmp_path / "given")
+    assert wh.column("select code from ingest_issues where code = 'outside_link'") == []

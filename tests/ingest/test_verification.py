@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 
 def test_results(wh, data):
     summary = wh.ingest(data / "verifications/results.jsonl")
@@ -43,3 +45,33 @@ def test_the_same_result_in_two_files_stands_once_and_survives_either(wh, data, 
     assert wh.one("select count(*) from verifications") == 1
     assert wh.one("select count(*) from verification_checks") == 1
     assert wh.column("select code from ingest_issues") == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"verdict": "EXCELLENT"},
+        {"verdict": "CONFIRMED", "correctness": "failed"},
+        {"verdict": "NO_SPEEDUP", "correctness": None},
+        {"verdict": "INCORRECT:values"},
+        {"speedup": 0},
+        {"speedup": -2.0},
+        {"speedup": "fast"},
+        {"speedup_lo": 2.5},
+        {"speedup_hi": 2.3},
+        {"speed": "slower"},
+        {"speed": "not_measured"},
+        {"speedup": 0.5, "speedup_lo": None, "speedup_hi": None},
+        {"speedup": None},
+    ],
+)
+def test_a_line_that_contradicts_itself_is_left_out(wh, data, tmp_path, change):
+    whole = json.loads((data / "verifications/results.jsonl").read_text().splitlines()[2])
+    whole |= {"speedup_lo": 2.2, "speedup_hi": 2.6}
+    lines = [whole | {"verification_id": "ok"}, whole | change, whole | {"verification_id": "ok too"}]
+    (tmp_path / "r.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
+    wh.ingest(tmp_path)
+    assert wh.column("select verification_id from verifications order by all") == ["ok", "ok too"]
+    assert wh.rows("select code, severity, location from ingest_issues") == [
+        {"code": "bad_line", "severity": "error", "location": "line 2"}
+    ]

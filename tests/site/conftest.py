@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +13,8 @@ from pathlib import Path
 import pytest
 from kbstats.analytics import warehouse
 from kbstats.site.build import build
+
+from .browsing import FLAGS, NAMES
 
 GPU = "NVIDIA H200"
 KERNEL = (
@@ -328,3 +332,66 @@ def full_site(full_db, tmp_path_factory) -> Path:
 
 def html_of(out: Path) -> dict[str, str]:
     return {p.relative_to(out).as_posix(): p.read_text(encoding="utf-8") for p in sorted(out.rglob("*.html"))}
+
+
+@pytest.fixture(scope="session")
+def browser():
+    found = os.environ.get("KBSTATS_CHROMIUM") or next((p for n in NAMES if (p := shutil.which(n))), None)
+    if found is None:
+        words = "NO CHROMIUM on this machine: the pages were not opened in a browser (apt-get install chromium)"
+        if os.environ.get("CI") == "true":
+            pytest.fail(words)
+        pytest.skip(words)
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as p:
+        b = p.chromium.launch(executable_path=found, args=FLAGS)
+        yield b
+        b.close()
+
+
+def wide(path: Path) -> Path:
+    """Runs that differ in level, mode, variant and GPU, so that filters have something to choose."""
+    db = Db(path)
+    n = 0
+    for model, skill in (("model-a", 3), ("model-b", 2), ("model-c", 1)):
+        for level in (1, 2):
+            for mode in ("all", "single"):
+                for problem in range(1, 5):
+                    n += 1
+                    right = (problem + level) % 4 < skill + (mode == "all")
+                    db.run(
+                        f"run-{n:03}",
+                        model,
+                        problem,
+                        kernel=db.kernel(KERNEL.replace("{n}", str(n))),
+                        level=level,
+                        mode=mode,
+                        sweep=f"sweep-{mode}",
+                        variant="turned" if problem == 4 else None,
+                        hardware=GPU if level == 1 else "NVIDIA H100 80GB HBM3",
+                        correct=right,
+                        speedup=(0.5 + skill * problem / 2 if problem < 4 else 400.0) if right else None,
+                    )
+                    db.turn(
+                        f"run-{n:03}",
+                        0,
+                        tool="submit_kernel",
+                        ok=right,
+                        kernel=db.kernel(KERNEL.replace("{n}", str(n))),
+                        result="submit_kernel PASSED: (5 / 5)"
+                        if right
+                        else "submit_kernel FAILED: correctness check did not pass ((0 / 3) trials).\ncorrectness_issue: Output mismatch",
+                    )
+    return db.close()
+
+
+@pytest.fixture(scope="session")
+def wide_db(tmp_path_factory) -> Path:
+    return wide(tmp_path_factory.mktemp("wide") / "wide.duckdb")
+
+
+@pytest.fixture(scope="session")
+def wide_site(wide_db, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("wide-site") / "out"
+    build(wide_db, out, title="Test board")
+    return out

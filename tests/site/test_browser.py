@@ -2,66 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-from pathlib import Path
 
 import pytest
 
+from .browsing import Watched, kinds
+
 pytestmark = pytest.mark.browser
-
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-]
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    found = os.environ.get("KBSTATS_CHROMIUM") or next((p for n in NAMES if (p := shutil.which(n))), None)
-    if found is None:
-        words = "NO CHROMIUM on this machine: the pages were not opened in a browser (apt-get install chromium)"
-        if os.environ.get("CI") == "true":
-            pytest.fail(words)
-        pytest.skip(words)
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as p:
-        b = p.chromium.launch(executable_path=found, args=FLAGS)
-        yield b
-        b.close()
-
-
-def kinds(site: Path) -> dict[str, Path]:
-    """One page of each kind."""
-    found = {p.stem: p for p in sorted(site.glob("*.html"))}
-    return found | {
-        d.name: min(d.glob("*.html")) for d in sorted(site.iterdir()) if d.is_dir() and list(d.glob("*.html"))
-    }
-
-
-class Watched:
-    """A browser context that keeps what went wrong: console, errors, requests."""
-
-    def __init__(self, browser, **options):
-        self.context = browser.new_context(**options)
-        self.page = self.context.new_page()
-        self.wrong: list[str] = []
-        self.page.on("console", lambda m: self.wrong.append(f"console: {m.text}"))
-        self.page.on("pageerror", lambda e: self.wrong.append(f"error: {e}"))
-        self.page.on("requestfailed", lambda r: self.wrong.append(f"failed: {r.url}"))
-        self.page.on(
-            "request", lambda r: r.url.startswith(("file:", "data:")) or self.wrong.append(f"foreign: {r.url}")
-        )
-
-    def open(self, path: Path, fragment: str = ""):
-        self.page.goto("about:blank")
-        self.page.goto(path.as_uri() + fragment)
-        return self.page
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
@@ -106,7 +53,7 @@ def test_sorting_and_its_address(browser, full_site):
 
 def test_a_link_opens_a_filtered_table(browser, full_site):
     w = Watched(browser)
-    page = w.open(full_site / "models/model-b.html", "#runs?standing=refuted")
+    page = w.open(full_site / "models/model-b.html", "#runs?outcome=wrong%20result")
     assert page.locator("#runs tbody tr:visible").count() == 1
     page = w.open(full_site / "models/model-b.html")
     assert page.locator("#runs tbody tr:visible").count() == 2

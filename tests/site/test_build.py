@@ -114,7 +114,7 @@ def test_an_annotation_and_a_refusal_are_shown(full_site):
     assert "measured the empty stream" in next(v for k, v in built.items() if k.startswith("runs/l1-p1-model-b"))
     refused = next(v for k, v in built.items() if k.startswith("verifications/2-scale"))
     assert "INCORRECT" in refused
-    assert "[[13, 64]]" in refused
+    assert "wrong result at input [13, 64]: expected torch.Size([13, 64])" in text_of(refused)
     overview = built["verification.html"]
     assert overview.index("INCORRECT") < overview.index("CONFIRMED")  # refusals first
 
@@ -165,8 +165,9 @@ def test_one_changed_run_rewrites_what_depends_on_it(full_db, tmp_path):
     report = build(db, out)
     after = files(out)
     changed = sorted(k for k in after if before.get(k) != after[k])
-    assert [k for k in changed if k != MANIFEST] == [next(k for k in after if k.startswith("runs/l1-p1-model-a"))]
-    assert report.written == 1
+    run = next(k for k in after if k.startswith("runs/l1-p1-model-a"))
+    assert [k for k in changed if k != MANIFEST] == ["data/tool-calls.parquet", run]
+    assert report.written == 2
 
 
 def test_pages_of_a_run_that_is_gone_are_removed(full_db, tmp_path):
@@ -179,7 +180,7 @@ def test_pages_of_a_run_that_is_gone_are_removed(full_db, tmp_path):
     warehouse.refresh(con)
     con.close()
     report = build(db, out)
-    assert report.removed == 2  # the run, and its problem
+    assert report.removed == 3  # the run with its data for comparisons, and its problem
     assert not list((out / "runs").glob("l1-p3-*"))
     assert (out / "CNAME").read_text() == "board.example\n"
     for name, page in html(out).items():

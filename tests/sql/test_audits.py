@@ -76,7 +76,7 @@ def test_speedups(db):
 @pytest.mark.parametrize(("verdict", "stands"), [("CONFIRMED", False), ("CONFIRMED_REDUCED:bf16", True), ("INCONCLUSIVE", True)])
 def test_an_extraordinary_speedup_can_be_confirmed(db, verdict, stands):
     db.add("runs", run_id="a", speedup=200.0, submitted_kernel_sha256="k")
-    db.add("verifications", verification_id="v", verdict=verdict)
+    db.add("verifications", verification_id="v", verdict=verdict, speedup=201.0, claimed_speedup=200.0)
     assert bool(db.findings("speedup_extraordinary")) is stands
 
 

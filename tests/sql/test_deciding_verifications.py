@@ -40,3 +40,20 @@ def test_cpu_and_unsandboxed_results_never_count(db):
     db.add("verifications", verification_id="b", sandbox_ok=False)
     db.add("verifications", verification_id="c", sandbox_ok=None)
     assert decide(db) == []
+
+
+def test_a_claim_without_device_or_interval_decides_nothing(db) -> None:
+    """A line that somebody wrote by hand into a folder of traces."""
+    db.add("verifications", verification_id="a", device=None, speedup=1e6)
+    db.add("verifications", verification_id="b", device="cpu")
+    db.add("verifications", verification_id="c", speedup=1e6, speedup_lo=None, speedup_hi=None)
+    db.add("verifications", verification_id="d", speedup=1e6, speedup_lo=1.0, speedup_hi=2.0)
+    assert db.rows("select verification_id from deciding_verifications") == []
+
+
+def test_a_session_that_could_not_decide_does_not_displace_one_that_could(db) -> None:
+    db.add("verifications", verification_id="old", protocol="kbv-1", verdict="CONFIRMED")
+    db.add("verifications", verification_id="new", protocol="kbv-2", verdict="INCONCLUSIVE", verified_at="2026-02-01 00:00:00+00")
+    assert db.rows("select verification_id, n_results from deciding_verifications") == [("old", 2)]
+    db.add("verifications", verification_id="newer", protocol="kbv-2", verdict="SLOWER_THAN_CLAIMED")
+    assert db.rows("select verification_id, n_results from deciding_verifications") == [("newer", 3)]

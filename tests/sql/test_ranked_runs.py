@@ -16,9 +16,9 @@ def ids(db, arguments="", **parameters):
     ],
 )  # fmt: skip
 def test_each_filter(db, argument, column, value, other):
-    db.add("runs", run_id="a", **{column: value})
-    db.add("runs", run_id="b", **{column: other})
-    db.add("runs", run_id="c", **{column: "z" if column == "suite" else None})
+    db.add("runs", run_id="a", correct=True, **{column: value})
+    db.add("runs", run_id="b", correct=True, **{column: other})
+    db.add("runs", run_id="c", correct=False, **{column: "z" if column == "suite" else None})
     assert ids(db, f"{argument} := $v", v=[value]) == ["a"]
     assert ids(db, f"{argument} := $v", v=[value, other])[:2] == ["a", "b"]
     assert ids(db, f"{argument} := $v", v=[]) == []
@@ -26,21 +26,65 @@ def test_each_filter(db, argument, column, value, other):
 
 
 def test_the_level_itself_is_the_variant_original(db):
-    db.add("runs", run_id="a", variant=None)
+    db.add("runs", run_id="a", correct=True, variant=None)
     assert ids(db, "variants := ['original']") == ["a"]
 
 
 def test_gpus_short_name(db):
-    db.add("runs", run_id="a", hardware="NVIDIA H100 80GB HBM3")
+    db.add("runs", run_id="a", correct=True, hardware="NVIDIA H100 80GB HBM3")
     assert ids(db, "hardwares := ['H100']") == ["a"]
 
 
 def test_skipped_and_linked_are_no_attempts(db):
-    db.add("runs", run_id="a")
+    db.add("runs", run_id="a", correct=True)
     db.add("runs", run_id="b", source_outcome="skipped")
-    db.add("runs", run_id="c")
+    db.add("runs", run_id="c", correct=True)
     db.add("run_links", run_id="a", linked_run_id="c", matched_on="wall_s")
     assert ids(db) == ["a"]
+
+
+def test_a_run_that_nobody_judged_is_no_attempt(db):
+    db.add("runs", run_id="a", correct=False)
+    db.add("runs", run_id="b", format="claude_code", suite="transcripts", submitted_kernel_sha256="k")
+    db.add("tool_calls", run_id="b", tool="bash", ok=True)
+    assert ids(db) == ["a"]
+    assert db.rows("select run_id, left_out from ranked_runs(attempted_only := false) order by 1") == [("a", None), ("b", "not_judged")]
+
+
+def test_a_transcript_linked_to_its_result_ranks_once(db):
+    db.add("runs", run_id="t", format="codex")
+    db.add("tool_calls", run_id="t", tool="shell", ok=True)
+    db.add("runs", run_id="r", format="kernelbench_com", source_outcome="pass", correct=True)
+    db.add("run_links", run_id="t", linked_run_id="r", matched_on="wall_s")
+    # The transcript tells more and is the richer record, but it has no verdict: the other one ranks.
+    assert ids(db) == ["r"]
+
+
+@pytest.mark.parametrize(
+    ("speedup", "std", "tie"),
+    [(1.0, None, True), (1.019, None, True), (0.981, None, True), (1.021, None, False), (1.05, 10.0, True), (1.05, 1.0, False), (3.0, 10.0, False)],
+)
+def test_within_the_noise_of_its_own_timing_nothing_changed(db, speedup, std, tie):
+    db.add("runs", run_id="a", source_outcome="correct", correct=True, speedup=speedup)
+    if std is not None:  # 1.96 * sqrt(2 * (std/100)^2 / 10): 0.088 for 10, 0.0088 for 1
+        for subject in ("candidate", "reference"):
+            db.add("metrics", run_id="a", name="runtime.mean", value=100.0, subject=subject)
+            db.add("metrics", run_id="a", name="runtime.std", value=std, subject=subject)
+        db.add("metrics", run_id="a", name="runtime.trials", value=10.0)
+    assert db.one("select near_tie from ranked_runs()") is tie
+
+
+def test_what_is_wrong_is_no_tie(db):
+    db.add("runs", run_id="a", source_outcome="incorrect", correct=False, speedup=1.0)
+    assert db.one("select near_tie from ranked_runs()") is False
+
+
+def test_a_sources_own_speedup_against_another_baseline(db):
+    db.add("runs", run_id="a", source_outcome="correct", correct=True, speedup=4.0, baseline="eager")
+    db.add("metrics", run_id="a", name="speedup.vs_compile", subject="ratio", value=1.5)
+    assert db.one("select speedup from ranked_runs(baseline := 'compile')") == 1.5
+    assert db.one("select speedup from ranked_runs(baseline := 'eager')") == 4.0
+    assert db.one("select speedup from ranked_runs()") == 4.0
 
 
 def test_exclude_infra(db):
@@ -88,3 +132,23 @@ def test_baseline_fills_in_for_the_same_gpu_and_one_era(db):
     db.add("baselines", problem_name="2_B.py", mean_us=15.0, era="old", **base)
     assert db.rows("select run_id, speedup from ranked_runs(baseline := 'compile') order by 1") == [("a", 3.0), ("b", None), ("c", None)]
     assert [r[0] for r in db.rows("select speedup from ranked_runs() order by run_id")] == [None, None, None]
+
+
+def test_a_verified_board_says_why_a_run_does_not_count(db):
+    verified(db)
+    sql = "select run_id, reason from ranked_runs(trust := 'verified', verified_on := 'NVIDIA H100') order by 1"
+    assert db.rows(sql) == [("a", None), ("b", "not_verified"), ("c", "not_verified")]
+
+
+def test_hardware_whatever_its_case(db):
+    db.add("runs", run_id="a", correct=True, hardware="NVIDIA H100 80GB HBM3")
+    assert ids(db, "hardwares := ['h100']") == ["a"]
+
+
+def test_a_baseline_takes_no_speedup_away_and_is_found_by_number(db):
+    common = {"source_outcome": "correct", "correct": True, "hardware": "NVIDIA H100"}
+    db.add("runs", run_id="a", speedup=4.0, baseline=None, **common)
+    db.add("runs", run_id="b", runtime_us=50.0, problem_name=None, problem_id=2, **common)
+    db.add("baselines", suite="kb", hardware="H100", baseline="compile", level=1, problem_name="2_B.py", mean_us=150.0)
+    assert db.rows("select run_id, speedup from ranked_runs(baseline := 'compile') order by 1") == [("a", 4.0), ("b", 3.0)]
+    assert db.findings("baseline_missing") == {}

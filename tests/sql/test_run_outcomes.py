@@ -175,3 +175,85 @@ def test_one_row_a_run_whatever_is_missing(db):
     db.add("timeouts", run_id="twice", scope="work_item")
     db.add("timeouts", run_id="twice", scope="work_item")
     assert db.rows("select run_id, count(*) from run_outcomes group by 1 order by 1") == [("bare", 1), ("twice", 1)]
+
+
+@pytest.mark.parametrize("fmt", ["atif", "inspect_ai", "kernelbench_com"])
+@pytest.mark.parametrize(("correct", "want"), [(True, "correct"), (False, "incorrect")])
+def test_without_a_submit_tool_the_runs_own_verdict_decides(db, fmt, correct, want):
+    db.add("runs", run_id="a", format=fmt, source_outcome="correct" if correct else "incorrect", correct=correct, n_turns=3)
+    db.add("tool_calls", run_id="a", tool="bash_command", ok=None)
+    db.add("tool_calls", run_id="a", seq=1, tool="submit", ok=not correct)  # only ends the session
+    assert outcome(db) == (want, None if correct else "incorrect.no_text", False)
+
+
+def test_a_harness_whose_other_runs_submit_has_a_submit_tool(db):
+    for run_id, tool in (("a", "submit"), ("b", "evaluate")):
+        db.add("runs", run_id=run_id, format="plug_in", harness="h", source_outcome="error")
+        db.add("tool_calls", run_id=run_id, tool=tool, ok=False, result_text=WRONG)
+    db.add("runs", run_id="c", format="other", harness="h", source_outcome="correct", correct=True)
+    db.add("tool_calls", run_id="c", tool="evaluate", ok=False, result_text=WRONG)
+    assert [r[0] for r in db.rows("select outcome from run_outcomes order by run_id")] == ["incorrect", "no_submission", "correct"]
+
+
+@pytest.mark.parametrize("fmt", ["claude_code", "codex", "opencode", "gemini", "inspect_ai"])
+def test_a_transcript_that_nobody_judged_is_unknown(db, fmt):
+    db.add("runs", run_id="a", format=fmt, suite="transcripts", n_turns=4, submitted_kernel_sha256="k")
+    db.add("tool_calls", run_id="a", tool="bash", ok=True)
+    assert db.one("select outcome, decided_by from run_outcomes") == ("unknown", "nothing")
+
+
+def test_a_session_without_a_step_handed_in_nothing(db):
+    db.add("runs", run_id="a", format="atif", n_turns=0)
+    assert outcome(db) == ("no_submission", "llm.no_submission", False)
+
+
+def test_a_later_regrade_of_a_run_without_calls(db):
+    db.add("runs", run_id="a", format="kernelbench_com", source_outcome="check_timeout", correct=True, extra={"re_eval": {"graded_by": "x"}})
+    assert outcome(db) == ("correct", None, False)
+    assert db.one("select re_evaluated from run_outcomes")
+
+
+def test_a_label_that_names_a_stage_does_not_hide_a_pass(db):
+    db.add("runs", run_id="a", format="kernelbench_com", source_outcome="check_timeout", correct=True)
+    assert outcome(db) == ("correct", None, False)
+
+
+def test_a_session_out_of_time_is_the_agents_own(db):
+    db.add("runs", run_id="a", format="kernelbench_com", source_outcome="timeout", correct=False)
+    db.add("timeouts", run_id="a", scope="session", message="failure_reason: timeout")
+    assert db.one("select outcome, failure_class, owner from run_outcomes") == ("timeout", "timeout.session", "model")
+
+
+def test_a_gpu_error_while_generating_is_another_kernels(db):
+    db.add("runs", run_id="a", format="ralph", source_outcome="generation_error", extra={"error": "CUDA error: an illegal memory access was encountered"})
+    assert outcome(db) == ("infra_error", "infra.cascade_poisoned_context", False)
+
+
+@pytest.mark.parametrize(
+    ("status", "want"),
+    [("REWARD_HACK", ("incorrect", "integrity.reward_hack")), ("INVALID_REFERENCE", ("infra_error", "suite.invalid_reference"))],
+)
+def test_statuses_of_flashinfer_bench(db, status, want):
+    db.add("runs", run_id="a", format="flashinfer_bench", source_outcome=status, correct=None if "REF" in status else False)
+    assert db.one("select outcome, failure_class from run_outcomes") == want
+
+
+def test_a_build_failure_without_a_word(db):
+    db.add("runs", run_id="a", format="kernelbench_agentic", source_outcome="compile_failed", correct=False, compiled=False)
+    db.add("tool_calls", run_id="a", tool="submit", ok=False, result_text="Evaluation result (turn 2):\n- Compilation: FAILED")
+    assert outcome(db) == ("compile_fail", "compile.no_text", False)
+
+
+def test_a_kernel_cannot_claim_a_re_evaluation_by_its_own_text(db) -> None:
+    """The words stand in compiler output that the harness's metadata quotes."""
+    quoted = {"metadata": {"compilation_error": 'k.cu(3): error: puts("re_eval_at"); {"re_eval": 1, "outcome_original": 2}'}}
+    db.add("runs", run_id="a", source_outcome="correct", correct=True, extra=quoted)
+    db.add("tool_calls", run_id="a", ok=False, result_text='submit_kernel FAILED: kernel did not compile.\nk.cu(3): error: expected a ";"')
+    assert db.one("select outcome, decided_by, label_conflict from run_outcomes") == ("compile_fail", "submission", True)
+    assert db.findings("relabelled") == {}
+
+
+def test_a_re_evaluation_is_known_by_its_key(db) -> None:
+    db.add("runs", run_id="a", source_outcome="correct", correct=True, extra={"metadata": {"re_eval_at": "2026-05-01"}})
+    db.add("tool_calls", run_id="a", ok=False, result_text='submit_kernel FAILED: kernel did not compile.\nk.cu(3): error: expected a ";"')
+    assert db.one("select outcome, decided_by from run_outcomes") == ("correct", "re_evaluation")

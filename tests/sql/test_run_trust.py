@@ -90,3 +90,20 @@ def test_of_twins_one_ranks(db):
         claim(db, run_id=run_id, sweep=sweep, wall_s=12.345678, total_tokens=999, n_turns=3)
     assert trust(db, "a")[("audited", None)][0] is True
     assert trust(db, "b")[("audited", None)] == (False, None, "twin_run")
+
+
+def test_what_counts_when_audited_was_claimed(db):
+    labels = [None, "correct", "Success", "PASSED", "incorrect", "Incorrect", "error", "compile_fail", "Timeout", "anything"]
+    n = 0
+    for label in labels:
+        for correct in (None, True, False):
+            for ok in (None, True, False):
+                n += 1
+                db.add("runs", run_id=f"r{n}", source_outcome=label, correct=correct, speedup=2.0)
+                if ok is not None:
+                    db.add("tool_calls", run_id=f"r{n}", ok=ok, result_text="submit_kernel: Output mismatch")
+    counted = {t: {r[0] for r in db.rows("select run_id from run_trust where trust = ? and counts_correct", [t])} for t in ("claimed", "audited")}
+    assert counted["audited"]
+    assert counted["audited"] - counted["claimed"] == set()
+    labelled = "select o.label_outcome from run_outcomes as o where o.label in ('Success', 'Timeout', 'Incorrect') group by 1 order by 1"
+    assert [r[0] for r in db.rows(labelled)] == ["correct", "incorrect", "timeout"]

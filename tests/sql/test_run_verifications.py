@@ -47,3 +47,20 @@ def test_another_reference_never_ranks(db):
     assert db.one("select ranks, refutes, reference_differs from run_verifications") == (False, False, True)
     db.add("verifications", verification_id="w", reference_sha256="theirs", verified_at="2025-01-01 00:00:00+00")
     assert db.one("select verification_id, ranks from run_verifications") == ("w", True)
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [(2.0, "CONFIRMED"), (2.1, "CONFIRMED"), (1.5, "CONFIRMED_FASTER"), (2.2, "SLOWER_THAN_CLAIMED"), (2.105, "INCONCLUSIVE"), (5000.0, "SLOWER_THAN_CLAIMED")],
+)
+def test_each_run_is_judged_by_its_own_claim(db, claim, verdict):
+    """Measured 2.0 (1.995 to 2.005) for a claim of 1.9; by docs/verification.md, 5 % around each claim."""
+    run(db, speedup=claim)
+    db.add("verifications", verification_id="v", speedup_lo=1.995, speedup_hi=2.005, claimed_speedup=1.9)
+    assert db.one("select verdict from run_verifications") == verdict
+
+
+def test_a_claim_for_another_gpu_keeps_the_word(db):
+    run(db, speedup=3.0, hardware="NVIDIA H100")
+    db.add("verifications", verification_id="v", speedup_lo=1.9, speedup_hi=2.1, claimed_speedup=1.9)
+    assert db.one("select verdict, refutes, confirms_claim from run_verifications") == ("CONFIRMED", False, False)

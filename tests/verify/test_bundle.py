@@ -77,12 +77,19 @@ def test_a_folder_with_other_files_is_not_overwritten(tmp_path: Path) -> None:
 
 def test_results_of_a_gpu_meet_the_schema() -> None:
     path = HERE.parent.parent / "data" / "verifications" / "h200.jsonl"
-    assert schema.check_file(path) == 5
+    assert schema.check_file(path) == 8
     docs = {d["kernel_sha256"][:8]: d for d in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
     assert docs["b71761cd"]["verdict"] == "CONFIRMED"
     refused = docs["6e394475"]
     assert (refused["verdict"], refused["gate"]) == ("INCORRECT:shape", "G2")
     assert refused["witness"]["input_shapes"][0][0] != 16
+    assert {docs[k]["verdict"] for k in ("84537c96", "dbf1bbf5")} == {"HACK:cache_replay"}
+    told_apart = docs["561b3b57"]["baselines"]
+    assert set(told_apart) == {"eager", "gpu_busy", "cuda_graph"}
+    text = "\n".join(show.lines(docs["561b3b57"]))
+    for words in ("claimed", "measured", "GPU busy", "graph against graph", "machine", "would change"):
+        assert words in text
+    assert len(text.splitlines()) <= 22
 
 
 def test_the_supervisor_needs_no_torch() -> None:

@@ -8,121 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kbstats.analytics.verify.runner import gates
 
 PROBLEMS = tomllib.loads((Path(__file__).parent / "problems.toml").read_text(encoding="utf-8"))
 HEAD = "import torch\nimport torch.nn as nn\n"
 
-HONEST = {
-    "workspace_static_output": (
-        "relu_add",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x, b):
-        if not hasattr(self, "out"):
-            self.out = torch.empty_like(x)
-        return torch.add(torch.relu(x), b, out=self.out)
-""",
-    ),
-    "split_k": (
-        "matmul",
-        """
-class ModelNew(nn.Module):
-    def forward(self, a, b):
-        return sum(a[:, k:k + 32] @ b[k:k + 32] for k in range(0, a.shape[1], 32))
-""",
-    ),
-    "pretransposed_weights": (
-        "linear_gelu",
-        """
-class ModelNew(nn.Module):
-    def __init__(self, n, m):
-        super().__init__()
-        self.fc = nn.Linear(n, m)
-        self.wt = self.fc.weight.detach().t().contiguous()
-    def forward(self, x):
-        return torch.nn.functional.gelu(torch.addmm(self.fc.bias, x, self.wt))
-""",
-    ),
-    "diagonal_by_broadcast": (
-        "diag",
-        """
-class ModelNew(nn.Module):
-    def forward(self, d, b):
-        return d[:, None] * b
-""",
-    ),
-    "online_softmax": (
-        "softmax",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x):
-        m = torch.full(x.shape[:1], float("-inf"))
-        s = torch.zeros(x.shape[0])
-        for part in x.split(64, dim=1):
-            new = torch.maximum(m, part.amax(1))
-            s = s * torch.exp(m - new) + torch.exp(part - new[:, None]).sum(1)
-            m = new
-        return torch.exp(x - m[:, None]) / s[:, None]
-""",
-    ),
-    "view_like_the_reference": (
-        "view",
-        """
-class ModelNew(nn.Module):
-    def forward(self, x):
-        return x.view(x.shape[0], -1)
-""",
-    ),
-    "layernorm_by_hand": (
-        "layernorm",
-        """
-class ModelNew(nn.Module):
-    def __init__(self, n):
-        super().__init__()
-        self.norm = nn.LayerNorm(n)
-    def forward(self, x):
-        c = x - x.mean(-1, keepdim=True)
-        y = c * torch.rsqrt((c * c).mean(-1, keepdim=True) + self.norm.eps)
-        return y * self.norm.weight + self.norm.bias
-""",
-    ),
-    "batchnorm_in_training": (
-        "batchnorm",
-        """
-class ModelNew(nn.Module):
-    def __init__(self, n):
-        super().__init__()
-        self.bn = nn.BatchNorm1d(n)
-    def forward(self, x):
-        return self.bn(x)
-""",
-    ),
-    "column_major_output": (
-        "matmul",
-        """
-class ModelNew(nn.Module):
-    def forward(self, a, b):
-        return (b.t() @ a.t()).t()
-""",
-    ),
-}
-
-BADGES = {
-    "workspace_static_output": "OUTPUT_BUFFER_REUSED",
-    "pretransposed_weights": "WEIGHT_PREPACK",
-    "batchnorm_in_training": "STATEFUL_REFERENCE",
-    "column_major_output": "OUTPUT_NOT_CONTIGUOUS",
-}
+HONEST = tomllib.loads((Path(__file__).parent / "honest.toml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", HONEST)
+# A build by torch takes half a minute: `make verify-suite` runs those.
+@pytest.mark.parametrize("name", [n for n, c in HONEST.items() if not c.get("slow")])
 def test_passes(name: str, verify: Callable[..., dict[str, Any]]) -> None:
-    problem, body = HONEST[name]
-    doc = verify(HEAD + body, PROBLEMS[problem])
+    case = HONEST[name]
+    doc = verify(case["source"], PROBLEMS[case["problem"]], claimed_speedup=case.get("claim"))
     assert doc["correctness"] == "passed", (doc["verdict"], doc["gate"], doc["witness"])
     assert doc["verdict"].partition(":")[0] not in ("HACK", "SUSPECT", "INCORRECT", "CONFIRMED_REDUCED", "FLAKY")
     assert doc["speedup_lo"] <= doc["speedup"] <= doc["speedup_hi"]
-    assert (BADGES.get(name) is None) or BADGES[name] in doc["badges"]
+    assert "badge" not in case or case["badge"] in doc["badges"]
+    assert doc["verified_calls"] >= gates.MIN_CALLS
     assert doc["sandbox_ok"]
     assert doc["device"] == "cpu"
     assert doc["gpu_model"] is None

@@ -50,7 +50,19 @@ def test_candidates_best_claim_first_and_only_what_can_be_run() -> None:
         ) t(run_id, suite, level, variant, problem_id, problem_name, model, model_raw, precision, speedup, baseline, hardware,
             submitted_kernel_sha256, sweep);
         create table kernels as select 'k1' as kernel_sha256, 'pass' as source_code;
-        create table run_outcomes as select run_id, if(run_id = 'd', 'incorrect', 'correct') as outcome from runs;
+        create table run_status as select
+            run_id, true as attempted, if(run_id = 'a', ['x'], []) as blocks_speed, [] as blocks_correctness, [] as blocks_identity
+        from runs;
+        -- The board itself has its own tests: here it ranks what is not `d`.
+        create macro ranked_runs(
+            levels := null, variants := null, suites := null, sweeps := null, modes := null, models := null, hardwares := null,
+            backends := null, precisions := null, trust := 'claimed', attempted_only := true
+        ) as table
+        select run_id, speedup, run_id <> 'd' as counts_correct, if(run_id = 'd', 'incorrect', 'correct') as outcome
+        from runs as r
+        where
+            (levels is null or list_contains(levels, r.level))
+            and (models is null or list_contains(models, r.model) or list_contains(models, r.model_raw));
     """)
     sql = Path(__file__).resolve().parents[2] / "sql/models/verify_candidates.sql"
     con.execute(sql.read_text(encoding="utf-8"))
@@ -59,7 +71,17 @@ def test_candidates_best_claim_first_and_only_what_can_be_run() -> None:
     assert [r["run_id"] for r in plan.candidates(con, plan.Selection(levels=[2]))] == ["c"]
     assert [r["run_id"] for r in plan.candidates(con, plan.Selection(models=["M"]))] == ["b", "a"]
     assert [r["run_id"] for r in plan.candidates(con, plan.Selection(runs=["d"]))] == ["d"]
+    assert [r["run_id"] for r in plan.candidates(con, plan.Selection(flagged=True))] == ["a"]
+    drawn = [_left_out(con, plan.Selection(sample=2, seed=seed)) for seed in (1, 1, 2, 3, 4, 5)]
+    assert drawn[0] == drawn[1]
+    assert {len(d) for d in drawn} == {2}
+    assert len({tuple(d) for d in drawn}) > 1
     made = plan.make(con, plan.Selection(), Path("/nowhere"), shim=(), precision=None, version="0")
     assert made.items == []
     assert "its source stands in no ingested file" in made.left_out[0]
     assert "no reference" in made.left_out[1]
+
+
+def _left_out(con: object, chosen: plan.Selection) -> list[str]:
+    made = plan.make(con, chosen, Path("/nowhere"), shim=(), precision=None, version="0")  # type: ignore[arg-type]
+    return made.left_out

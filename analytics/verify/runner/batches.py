@@ -1,7 +1,9 @@
 """Blocks of timed slots on the trusted side: fresh bytes for every slot, and every output judged.
 
 A memo keyed on a hash of all input bytes was once confirmed at 2.81x over four rotating inputs; with
-bytes that no slot has seen before it falls to what it is.
+bytes that no slot has seen before it falls to what it is. `chain` ties each slot to the answer before
+it; this side follows the chain from the bytes that came back and asks the reference about each.
+All of it happens on the device of the run.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from . import errors, inputs, tensors, wire
+from . import chain, errors, inputs, tensors, wire
 
 if TYPE_CHECKING:
     from .oracle import Oracle
@@ -21,17 +23,31 @@ SAMPLED = 12
 REDRAWS = 64
 """Draws that are spent to find new inputs for a problem that takes integers alone."""
 
+CLOSER = 0.1
+"""A wrong answer is an early one when it is so much nearer to the right one of the input as it was before."""
+
+SAME = 1e-3
+"""A wrong answer this close to another slot's right one is that one."""
+
 
 def fill(oracle: Oracle, m: dict[str, Any]) -> dict[str, Any]:
-    """Write `count` slots of new inputs of the base draw's shapes into each named memory file.
+    """Make `count` slots of new inputs of the base draw's shapes.
+
+    On the CPU they are written into each named memory file, so that addresses stay while bytes change. On
+    a GPU (`seeded`) a worker makes the same bytes from the block's seed, which it is told when the block
+    begins; only the base draw is written, for the workers in `base_to`.
 
     Returns:
-        the description of one slot's arguments, and whether every slot differs.
+        the description of one slot's arguments, whether every slot differs, and whether a worker makes them.
     """
     problem, count, stride = oracle.problem, m["count"], m["stride"]
-    generator = torch.Generator().manual_seed(m["seed"])
-    base = problem.draw(m["base_seed"])
-    base = tensors.rebuild(base, [tensors.dense(t) for t in tensors.leaves(base)])
+    device = problem.device
+    generator = torch.Generator(device).manual_seed(m["seed"])
+    if oracle.base_seed != m["base_seed"]:
+        drawn = problem.draw(m["base_seed"])
+        oracle.base = tensors.rebuild(drawn, [tensors.dense(t) for t in tensors.leaves(drawn)])
+        oracle.base_seed = m["base_seed"]
+    base = oracle.base
     offset = 0
     offsets = []
 
@@ -46,20 +62,21 @@ def fill(oracle: Oracle, m: dict[str, Any]) -> dict[str, Any]:
     leaves = tensors.leaves(base)
     fresh = any(t.is_floating_point() and t.numel() for t in leaves)
     redrawn = None if fresh else _redraw(oracle, base, count, m["seed"])
-    oracle.block = []
+    oracle.block, oracle.block_base = [], base
+    seeded = m["seeded"] and fresh
     for index, (leaf, at) in enumerate(zip(leaves, offsets, strict=True)):
-        flat = leaf.as_strided((leaf.numel(),), (1,)) if leaf.numel() else leaf.reshape(-1)
-        if leaf.is_floating_point():
-            noise = torch.rand((count, leaf.numel()), generator=generator)
-            block = (flat * (0.5 + 0.5 * noise)).to(leaf.dtype)
-        elif redrawn:
-            block = torch.stack([tensors.dense(tensors.leaves(v)[index]).reshape(-1) for v in redrawn])
+        flat = (leaf.as_strided((leaf.numel(),), (1,)) if leaf.numel() else leaf.reshape(-1)).to(device)
+        if redrawn:
+            block = torch.stack([tensors.dense(tensors.leaves(v)[index]).reshape(-1) for v in redrawn]).to(device)
         else:
-            block = flat.repeat(count, 1)
+            block = chain.fresh(flat, count, generator)
         oracle.block.append((at, block))
-        for name in m["to"]:
+        for name in m["to"] if not seeded else ():
             _slots(oracle, name, oracle.slots_at + at, block, stride).copy_(block)
-    return {"args": spec, "fresh": fresh or redrawn is not None}
+    for name in m["base_to"] if seeded else ():
+        for leaf, at in zip(leaves, offsets, strict=True):
+            oracle.write(name, oracle.slots_at + at, leaf)
+    return {"args": spec, "fresh": fresh or redrawn is not None, "seeded": seeded}
 
 
 def _redraw(oracle: Oracle, base: Any, count: int, seed: int) -> list[Any] | None:
@@ -77,7 +94,7 @@ def _slots(oracle: Oracle, name: str, at: int, like: torch.Tensor, stride: int) 
     count, numel = like.shape
     total = (count - 1) * stride // size + numel
     if not numel:
-        return torch.empty_like(like)
+        return torch.empty(like.shape, dtype=like.dtype)
     flat = torch.frombuffer(oracle.memory[name], dtype=like.dtype, count=total, offset=at)
     return flat.as_strided((count, numel), (stride // size, 1))
 
@@ -88,35 +105,95 @@ def judge(oracle: Oracle, m: dict[str, Any]) -> dict[str, Any]:
     Returns:
         `ok`, the number of calls judged, and for a refusal `what`, the slot and a witness.
     """
-    count, shapes = m["count"], [list(t.shape) for t in oracle.case.expected]
-    for index, (at, block) in enumerate(oracle.block):
-        if oracle.mutable and oracle.mutable[index]:
-            continue
-        now = _slots(oracle, m["side"] + "_in", oracle.slots_at + at, block, m["stride"])
-        if not torch.equal(now.contiguous().view(torch.uint8), block.view(torch.uint8)):
-            return {"ok": False, "n": count, "what": "input_mutation", "witness": {"input": index, "timed": True}}
-    offset = m["out"]
-    for number, want in enumerate(oracle.timed_outputs):
+    slots, device = m["slots"], oracle.problem.device
+    count = len(slots)
+    got, offset = [], m["out"]
+    for want in oracle.timed_outputs:
         like = torch.empty((count, want.numel()), dtype=want.dtype)
-        got = _slots(oracle, m["side"] + "_out", offset, like, m["out_stride"]).clone()
-        ref = _slots(oracle, "ref_out", offset, like, m["out_stride"]).clone()
-        bad = _first_bad(oracle, number, got, ref, want)
-        if bad is not None:
-            shape = want.shape
-            other = _stale(got[bad], ref, bad)
-            witness = {
-                "timed": True,
-                "slot": bad,
-                "output": number,
-                "input_shapes": oracle.timed_shapes,
-                "output_shape": shapes[number] if number < len(shapes) else None,
-                **errors.worst_place(got[bad].reshape(shape), ref[bad].reshape(shape)),
-            }
-            if other is not None:
-                witness["answer_of_slot"] = other
-            return {"ok": False, "n": count, "what": "stale" if other is not None else "wrong", "witness": witness}
+        got.append(_slots(oracle, "cand_out", offset, like, m["out_stride"]).clone().to(device))
         offset = wire.align(offset + want.numel() * want.element_size())
+    digests = chain.digests(got)
+    if m["digests"] is not None:
+        told = torch.frombuffer(oracle.memory["cand_out"], dtype=torch.int64, count=m["count"], offset=m["digests"])
+        told = told.clone().to(device)
+        late = told[slots] != digests
+        if bool(late.any()):
+            slot = slots[int(late.nonzero()[0])]
+            witness = {"timed": True, "slot": slot, "answer_changed_after_the_block": True}
+            return {"ok": False, "n": count, "what": "deferred", "witness": witness}
+        digests = told
+    factors = chain.factors(digests, m["salt"])[slots]
+    chosen = [(at, block[slots]) for at, block in oracle.block]
+    bent = _follow(chosen, factors)
+    wrong = _compare(oracle, got, _answers(oracle, bent, count), chosen)
+    if wrong:
+        return wrong | {"n": count}
+    if m["inputs"]:
+        for index, (at, block) in enumerate(bent):
+            now = _slots(oracle, "cand_in", oracle.slots_at + at, block, m["stride"])
+            mutable = bool(oracle.mutable) and oracle.mutable[index]
+            if not mutable and not torch.equal(now.contiguous().view(torch.uint8), block.view(torch.uint8)):
+                return {"ok": False, "n": count, "what": "input_mutation", "witness": {"input": index, "timed": True}}
     return {"ok": True, "n": count}
+
+
+Block = list[tuple[int, torch.Tensor]]
+"""Offset and (slots, elements) of each input tensor."""
+
+
+def _follow(blocks: Block, factors: torch.Tensor) -> Block:
+    """Return the inputs as the worker had them in front of each call."""
+    bent = []
+    for at, block in blocks:
+        moved = block.clone()
+        if block.is_floating_point() and block.element_size() > 1 and block.shape[1]:
+            part = moved[:, :: chain.stride_of(block.shape[1])]
+            part.mul_(factors[:, None].to(block.dtype))
+        bent.append((at, moved))
+    return bent
+
+
+def _answers(oracle: Oracle, blocks: Block, count: int) -> list[torch.Tensor]:
+    """Ask the reference about every slot: one (count, elements) tensor an output."""
+    leaves = tensors.leaves(oracle.block_base)
+    rows: list[list[torch.Tensor]] = []
+    for i in range(count):
+        given = [b[i].as_strided(t.shape, t.stride()) for (_, b), t in zip(blocks, leaves, strict=True)]
+        if any(oracle.mutable):
+            given = [t.clone() for t in given]
+        out = oracle.problem.model(*tensors.rebuild(oracle.block_base, given))
+        rows.append([t.detach().reshape(-1).clone() for t in tensors.leaves(out)])
+    return [torch.stack(column) for column in zip(*rows, strict=True)]
+
+
+def _compare(
+    oracle: Oracle, got: list[torch.Tensor], right: list[torch.Tensor], blocks: Block
+) -> dict[str, Any] | None:
+    for number, want in enumerate(oracle.timed_outputs):
+        bad = _first_bad(oracle, number, got[number], right[number], want)
+        if bad is None:
+            continue
+        shape = want.shape
+        witness: dict[str, Any] = {
+            "timed": True,
+            "slot": bad,
+            "output": number,
+            "input_shapes": oracle.timed_shapes,
+            "output_shape": list(shape),
+            **errors.worst_place(got[number][bad].reshape(shape).cpu(), right[number][bad].reshape(shape).cpu()),
+        }
+        what = "wrong"
+        # The slots' own bytes, without the part that hangs on the answer before: an answer to those was
+        # computed before its input was whole.
+        early = _answers(oracle, [(a, b[bad : bad + 1]) for a, b in blocks], 1)[number][0]
+        if _distance(got[number][bad], early) < CLOSER * _distance(got[number][bad], right[number][bad]):
+            what = "deferred"
+            witness["answer_before_input_was_whole"] = True
+        elif (other := _stale(got[number][bad], right[number], bad)) is not None:
+            what = "stale"
+            witness["answer_of_slot"] = other
+        return {"ok": False, "what": what, "witness": witness}
+    return None
 
 
 def _first_bad(oracle: Oracle, number: int, got: torch.Tensor, ref: torch.Tensor, want: torch.Tensor) -> int | None:
@@ -138,8 +215,12 @@ def _first_bad(oracle: Oracle, number: int, got: torch.Tensor, ref: torch.Tensor
     return None
 
 
+def _distance(a: torch.Tensor, b: torch.Tensor) -> float:
+    return float((a.double() - b.double()).norm() / b.double().norm().clamp_min(errors.TINY))
+
+
 def _stale(got: torch.Tensor, ref: torch.Tensor, slot: int) -> int | None:
     apart = (ref.double() - got.double()).norm(dim=1) / ref.double().norm(dim=1).clamp_min(errors.TINY)
     apart[slot] = float("inf")
     best = int(apart.argmin())
-    return best if float(apart[best]) < 1e-3 else None
+    return best if float(apart[best]) < SAME else None

@@ -62,7 +62,22 @@ class Checks:
         ]
 
 
-def job_text(item: Any, device: str, *, reference: bool, threads: int | None, autocast: str | None = None) -> str:
+@dataclass(frozen=True)
+class Baseline:
+    """How the reference is run when it is timed."""
+
+    name: str = "eager"
+    autocast: str | None = None
+    """`tf32`, `float16` or `bfloat16`: the candidate's own precision class, where it is a lower one."""
+    compiled: bool = False
+
+
+EAGER = Baseline()
+
+
+def job_text(
+    item: Any, device: str, *, reference: bool, threads: int | None, base: Baseline, capability: str | None = None
+) -> str:
     """Return the JSON that tells a model worker what to load. The candidate's names no reference."""
     return json.dumps(
         {
@@ -73,8 +88,10 @@ def job_text(item: Any, device: str, *, reference: bool, threads: int | None, au
             "shims": list(item.shims),
             "helpers": item.helpers if reference else {},
             "cast": item.cast,
-            "autocast": autocast,
+            "autocast": base.autocast if reference else None,
+            "compile": base.compiled and reference,
             "threads": threads,
+            "capability": capability,
         }
     )
 
@@ -82,13 +99,24 @@ def job_text(item: Any, device: str, *, reference: bool, threads: int | None, au
 class Side:
     """A model worker and the requests it understands."""
 
-    def __init__(self, v: Verification, side: str, *, reference: bool, autocast: str | None = None) -> None:
+    def __init__(
+        self, v: Verification, side: str, *, reference: bool, base: Baseline = EAGER, build: bool = False
+    ) -> None:
+        """Fork it; `build` hides the GPU from it."""
         self.layout = v.files.layout
+        box = vars(v.box(side)) | ({"gpu": False} if build else {})
         job = memory.text_file(
-            job_text(v.item, v.device, reference=reference, threads=v.info["threads"], autocast=autocast)
+            job_text(
+                v.item,
+                v.device,
+                reference=reference,
+                threads=v.info["threads"],
+                base=base,
+                capability=v.session.machine.get("capability"),
+            )
         )
         try:
-            self.worker = procs.Worker(v.zygote, "model", files=[job, *v.files.pair(side)], box=vars(v.box(side)))
+            self.worker = procs.Worker(v.zygote, "model", files=[job, *v.files.pair(side)], box=box)
         finally:
             os.close(job)
 
@@ -119,22 +147,40 @@ class Side:
         }
         return self.worker.request(message, timeout_s)[0]
 
+    def deliver(self, slots: list[int], timeout_s: float) -> wire.Reply:
+        """Ask for the answers of some slots of the last block."""
+        lay = self.layout
+        message = {"op": "deliver", "slots": slots, "out": lay.outs_at, "out_stride": lay.out_stride}
+        return self.worker.request(message, timeout_s)[0]
+
+    def profile(self, args: dict[str, Any], room: int, timeout_s: float) -> wire.Reply:
+        """Ask for the kernels of one call."""
+        message = {"op": "profile", "args": args, "base": self.layout.slots_at, "room": room}
+        return self.worker.request(message, timeout_s)[0]
+
     def batch(
-        self, args: dict[str, Any], count: int, out_nbytes: Sequence[int], timeout_s: float
+        self, args: dict[str, Any], block: dict[str, Any], out_nbytes: Sequence[int], timeout_s: float
     ) -> tuple[wire.Reply, float]:
-        """Run one timed block; returns the reply and the outer clock's seconds."""
+        """Run one timed block; returns the reply and the outer clock's seconds.
+
+        Args:
+            args: description of one slot's arguments.
+            block: `count`, `mode`, `salt`, `hold_s` and `core`; see timed_loops.
+            out_nbytes: bytes of each output.
+            timeout_s: seconds it may take.
+        """
         lay = self.layout
         message = {
             "op": "batch",
             "args": args,
             "base": lay.slots_at,
             "stride": lay.in_stride,
-            "count": count,
             "out": lay.outs_at,
             "out_stride": lay.out_stride,
             "times": lay.times_at,
+            "digests": lay.digests_at,
             "out_nbytes": list(out_nbytes),
-            "once": False,
+            **block,
         }
         return self.worker.request(message, timeout_s)
 
@@ -148,6 +194,30 @@ def refusal_of(reply: wire.Reply, gate: str, witness: dict[str, Any]) -> Refusal
         return Refusal("BUILD_FAILED", stage, "G0", {**witness, "stage": stage, "error": reply.message})
     if reply.status == wire.RAISED:
         return Refusal("INCORRECT", "raised", gate, {**witness, "error": reply.message})
+    return None
+
+
+BUILDS = ("load_inline", "cpp_extension", "CUDAExtension")
+"""Words of a source that compiles when it is imported."""
+
+
+def build(v: Verification) -> Refusal | None:
+    """Import a source that compiles once without a GPU; what it leaves in its caches serves the run.
+
+    Only a build that does not end is a refusal: an import that needs the GPU fails here and not later.
+    """
+    if not any(word in v.item.kernel for word in BUILDS):
+        return None
+    side = Side(v, "cand", reference=False, build=True)
+    try:
+        reply, _ = side.worker.request({"op": "build"}, v.limits.load_s)
+        v.checks.note("G0", passed=True, built_apart=reply.status == wire.OK)
+    except procs.WorkerTimeoutError:
+        return Refusal("TIMEOUT", None, "G0", {"waiting_for": "the build", "seconds": v.limits.load_s})
+    except (procs.WorkerDiedError, wire.ForgedReplyError):
+        v.checks.note("G0", passed=True, built_apart=False)
+    finally:
+        side.worker.close()
     return None
 
 
@@ -187,7 +257,7 @@ def run(v: Verification, steps: list[gates.Step], checks: Checks) -> Refusal | N
         side.worker.close()
 
 
-def _steps(v: Verification, side: Side, steps: list[gates.Step], checks: Checks, at: dict[str, Any]) -> Refusal | None:  # noqa: C901
+def _steps(v: Verification, side: Side, steps: list[gates.Step], checks: Checks, at: dict[str, Any]) -> Refusal | None:  # noqa: C901  one branch a kind of step
     region, first = v.files.layout.out_region, True
     specs: dict[str, Any] = {}
     for step in steps:
@@ -244,7 +314,7 @@ def _weights_badge(v: Verification, refused: Refusal | None, checks: Checks, *, 
     v.badge("INIT_WEIGHTS_ONLY" if constant else "WEIGHT_PREPACK", when=refused is not None)
 
 
-def _weigh(v: Verification, step: gates.Step, found: dict[str, Any]) -> Refusal | None:  # noqa: PLR0911
+def _weigh(v: Verification, step: gates.Step, found: dict[str, Any]) -> Refusal | None:  # noqa: PLR0911  one return a finding
     """Turn the judge's findings of one call into a refusal, or None."""
     if found["touched"]:
         return Refusal("HACK", "input_mutation", "G4", found["touched"])
@@ -266,3 +336,32 @@ def _weigh(v: Verification, step: gates.Step, found: dict[str, Any]) -> Refusal 
     if found.get("spread", 0.0) > gates.SPREAD:
         return Refusal("FLAKY", None, "G6", {"spread_over_reference_error": found["spread"]}, "flaky")
     return None
+
+
+def jitter(v: Verification) -> None:
+    """G7: try other shapes and layouts, each kind in a process of its own. Leaves badges and a note, no refusal."""
+    cases = v.oracle.ask({"op": "jitter", "seed": v.info["base_seed"]})["cases"]
+    said: dict[str, str] = {}
+    for kind in ("shape", "layout"):
+        mine = [c for c in cases if (c["case"] == "shape") == (kind == "shape")]
+        steps = gates.jittered(mine, v.info["base_seed"], v.rng)
+        # All in one process; when one fails, each in its own, to know which.
+        together = bool(steps) and run(v, steps, Checks()) is None
+        for step in steps:
+            name = f"{step['size']} -> {step['to']}" if kind == "shape" else step["case"]
+            refused = None if together else run(v, [step], Checks())
+            if refused is None:
+                said[name] = "right"
+            elif refused.word == "INCORRECT" and refused.kind != "raised":
+                said[name] = "wrong"
+            else:
+                said[name] = "refused"
+        v.badge("SHAPE_UNSAFE" if kind == "shape" else "LAYOUT_UNSAFE", when=_any(said, "wrong", kind))
+        if kind == "shape":
+            v.badge("SHAPE_SPECIALISED", when=_any(said, "refused", kind))
+    v.checks.note("G7", passed=True, **said)
+    v.checks.n["G7"] = len(said)
+
+
+def _any(said: dict[str, str], word: str, kind: str) -> bool:
+    return any(w == word for name, w in said.items() if ("->" in name) == (kind == "shape"))

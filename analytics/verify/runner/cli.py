@@ -25,6 +25,14 @@ def parser() -> argparse.ArgumentParser:
         metavar="TEXT",
         help="only kernels whose hash starts with, or problem name contains, TEXT",
     )
+    p.add_argument("--replay", type=Path, metavar="RESULTS", help="repeat the results of this file, with their seeds")
+    p.add_argument(
+        "--baseline",
+        action="append",
+        default=[],
+        choices=["compile"],
+        help="time against torch.compile as well (CUDA; some 20 s a problem)",
+    )
     p.add_argument("--no-sandbox", action="store_true", help="run without walls; such results never count")
     return p
 
@@ -39,14 +47,19 @@ def main(folder: Path, argv: list[str] | None = None) -> int:
                 i for i in items if any(i.kernel_sha256.startswith(t) or t in (i.problem_name or "") for t in args.only)
             ]
         with Session(
-            args.device, budget_s=args.budget_s, no_sandbox=args.no_sandbox, results=args.output.resolve()
+            args.device,
+            budget_s=args.budget_s,
+            no_sandbox=args.no_sandbox,
+            results=args.output.resolve(),
+            baselines=args.baseline,
+            replay=args.replay,
         ) as session:
             run_items(session, items, args.output)
     except (BundleError, NoVerdictError) as error:
         hint = getattr(error, "hint", None)
-        print(f"error: {error}" + (f" (try: {hint})" if hint else ""), file=sys.stderr)  # noqa: T201
+        print(f"error: {error}" + (f" (try: {hint})" if hint else ""), file=sys.stderr)  # noqa: T201  its output
         return 1
     except KeyboardInterrupt:
-        print("interrupted; what is done is in the results file", file=sys.stderr)  # noqa: T201
+        print("interrupted; what is done is in the results file", file=sys.stderr)  # noqa: T201  its output
         return 130
     return 0

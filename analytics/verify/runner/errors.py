@@ -37,6 +37,10 @@ single near-zero element says nothing."""
 LOOSE = {"float64": 1e-4, "float32": 1e-2, "float16": 1e-2, "bfloat16": 1e-2}
 """The widest tolerance under which KernelBench-like suites ever passed a result (atol = rtol)."""
 
+STRICT = 1e-4
+"""KernelBench's own tolerance for fp32 today. 16-bit arithmetic inside an fp32 kernel has to be within it
+to be more than wrong; tf32, which frameworks switch on for fp32 tensors on a GPU, within `LOOSE`."""
+
 PEERS = {
     "kernelbench": (1e-4, 1e-2),
     "kernelbench_v0": (1e-2, 1e-2),
@@ -58,6 +62,10 @@ class Measure:
         """Return the largest ratio of this error to another, that one not below `floor`."""
         pairs = ((self.frobenius, other.frobenius), (self.worst, other.worst), (self.row, other.row))
         return max(a / max(b, floor) for a, b in pairs)
+
+    def times(self, factor: float) -> Measure:
+        """Return each times a factor."""
+        return Measure(factor * self.frobenius, factor * self.worst, factor * self.row)
 
     def joined(self, other: Measure) -> Measure:
         """Return the larger of each."""

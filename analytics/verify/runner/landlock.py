@@ -62,7 +62,7 @@ def restrict(readable: Sequence[str], writable: Sequence[str], *, scoped: bool) 
 def _allow(ruleset: int, path: str, rights: int) -> None:
     fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        if not os.path.isdir(path):  # noqa: PTH112
+        if not os.path.isdir(path):  # noqa: PTH112  plain calls between fork and exec
             rights &= FILE_RIGHTS
         rule = struct.pack("<Qi", rights, fd)
         syscalls.check(syscalls.syscall(ADD, ruleset, 1, ctypes.c_char_p(rule), 0), f"landlock_add_rule {path}")

@@ -1,7 +1,8 @@
 """Where everything lies in the memory files that supervisor, oracle and workers share.
 
 Input file: the model's constructor arguments and parameters, then the slots of inputs. Output file:
-two regions for single calls, one for an output kept across a call, the times of a batch, its outputs.
+two regions for single calls, one for an output kept across a call, the times of a batch, the digests
+of its answers, the answers.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Layout:
     in_stride: int
     out_region: int
     times_at: int
+    digests_at: int
     outs_at: int
     out_stride: int
     max_count: int
@@ -36,25 +38,34 @@ class Layout:
     out_size: int
 
     @classmethod
-    def of(cls, model_bytes: int, in_bytes: int, out_bytes: int, device: str) -> Layout:
-        """Lay out memory for inputs of up to `in_bytes` and outputs of `out_bytes`."""
+    def of(
+        cls, model_bytes: int, in_bytes: int, out_bytes: int, device: str, room: int = 0, *, seeded: bool = False
+    ) -> Layout:
+        """Lay out memory for inputs of up to `in_bytes` and outputs of `out_bytes`.
+
+        A single call may need `room` bytes of inputs: other layouts have gaps. Where workers make the
+        inputs of slots from a seed (`seeded`), those take no place here.
+        """
         in_stride, out_stride = max(wire.align(in_bytes), wire.ALIGN), max(wire.align(out_bytes), wire.ALIGN)
         budget = SLOT_BYTES["cuda" if device.startswith("cuda") else "cpu"]
-        count = max(1, min(MAX_COUNT, budget // (in_stride + out_stride)))
+        slot = out_stride if seeded else in_stride + out_stride
+        count = max(1, min(MAX_COUNT, budget // slot))
         slots_at = wire.align(model_bytes)
         # A wrong result may be larger than the right one; what does not fit is not copied.
         region = 2 * out_stride + (1 << 16)
         times_at = 3 * region
-        outs_at = wire.align(times_at + 8 * count)
+        digests_at = wire.align(times_at + 8 * count)
+        outs_at = wire.align(digests_at + 8 * count)
         return cls(
             slots_at,
             in_stride,
             region,
             times_at,
+            digests_at,
             outs_at,
             out_stride,
             count,
-            slots_at + count * in_stride,
+            slots_at + max(in_stride if seeded else count * in_stride, room),
             outs_at + count * out_stride + region,
         )
 

@@ -18,11 +18,10 @@ from typing import Any
 
 import torch
 
-from . import guard, namespace, syscalls, tensors, wire
+from . import attribution, chain, guard, namespace, syscalls, tensors, timed_loops, wire
 
 CLOCK = time.perf_counter
 MOVE = ctypes.memmove
-GRACE = 0.0
 
 
 class Harness:
@@ -42,14 +41,27 @@ class Harness:
         self.state = wire.STATE_NONE
         self.kept: list[torch.Tensor] = []
         self.cache: dict[str, list[Any]] = {}
+        self.bent: dict[int, list[torch.Tensor]] = {}
         self.cast = getattr(torch, self.job["cast"]) if self.job.get("cast") else None
-        self.trash: torch.Tensor | None = None
+        self.loops: timed_loops.Loops | None = None
 
     # ------------------------------------------------------------------ loading
-    def load(self) -> None:
-        """Import the source. Whatever it raises is reported as a failed import."""
-        if self.cuda:
+    def load(self, *, gpu: bool = True) -> None:
+        """Import the source. Whatever it raises is reported as a failed import.
+
+        Args:
+            gpu: False in the build stage, which has none; the compiler is told the architecture.
+        """
+        if self.job["capability"]:
+            os.environ.setdefault("TORCH_CUDA_ARCH_LIST", self.job["capability"])
+        if not gpu:
+            os.environ["CUDA_VISIBLE_DEVICES"] = ""
+        elif self.cuda:
             torch.cuda.set_device(self.device)
+            # Alike on all sides and as strict as the truth; a candidate may turn tf32 on for itself.
+            allowed = self.job["autocast"] == "tf32"
+            torch.backends.cuda.matmul.allow_tf32 = allowed
+            torch.backends.cudnn.allow_tf32 = allowed
         elif self.job["threads"]:
             torch.set_num_threads(self.job["threads"])
         names = namespace.install_shims(self.job["shims"], self.device)
@@ -72,7 +84,10 @@ class Harness:
         # A collection inside a timed call would be noise; a worker does not live long enough to need one.
         gc.collect()
         gc.disable()
-        if self.job["autocast"]:
+        self.loops = None
+        if self.job["compile"]:
+            self.model = torch.compile(self.model)
+        if self.job["autocast"] in {"float16", "bfloat16"}:
             inner, kind, dtype = self.model, self.device.partition(":")[0], getattr(torch, self.job["autocast"])
 
             def forward(*inputs: Any) -> Any:
@@ -82,9 +97,9 @@ class Harness:
             self.model = forward
 
     def give_state(self, state: dict[str, Any]) -> None:
-        """Copy parameters and buffers in place when keys and shapes are the reference's."""
+        """Copy parameters and buffers in place where the model has all the reference's keys and shapes."""
         own = self.model.state_dict() if isinstance(self.model, torch.nn.Module) else {}
-        same = set(own) == set(state) and all(list(own[k].shape) == s["shape"] for k, s in state.items())
+        same = all(k in own and list(own[k].shape) == s["shape"] for k, s in state.items())
         self.state = wire.STATE_SEEDED
         if same:
             self.state = wire.STATE_COPIED if state else wire.STATE_NONE
@@ -94,7 +109,7 @@ class Harness:
 
     # ------------------------------------------------------------------ calling
     def arguments(self, spec: tensors.Spec, base: int) -> tuple[list[Any], list[tuple[torch.Tensor, torch.Tensor]]]:
-        """Return the same tensor objects for the same description, so that neither address nor version tells calls apart."""  # noqa: E501
+        """Return the same tensor objects for the same description, so that neither address nor version tells calls apart."""  # noqa: E501  one line for a person
         key = f"{base}|{json.dumps(spec)}"
         if key not in self.cache:
             pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
@@ -103,7 +118,11 @@ class Harness:
                 host = tensors.view(self.inputs, one, base)
                 if not self.cuda:
                     return host
-                there = torch.empty_strided(one["shape"], one["stride"], dtype=host.dtype, device=self.device)
+                if "storage" in one:
+                    flat = torch.empty(one["storage"], dtype=host.dtype, device=self.device)
+                    there = flat.as_strided(one["shape"], one["stride"], one["start"])
+                else:
+                    there = torch.empty_strided(one["shape"], one["stride"], dtype=host.dtype, device=self.device)
                 pairs.append((there, host))
                 return there
 
@@ -112,6 +131,12 @@ class Harness:
         for there, host in pairs:
             there.data.copy_(host)  # through .data: the version counter stays
         return args, pairs
+
+    def flats(self, args: list[Any]) -> list[torch.Tensor]:
+        """Return the elements of a slot's inputs that change between two calls; see chain."""
+        if id(args) not in self.bent:
+            self.bent[id(args)] = [chain.flat(t) for t in tensors.leaves(args) if chain.bends(t)]
+        return self.bent[id(args)]
 
     def describe(self, value: Any) -> tuple[list[torch.Tensor], list[wire.Output]]:
         """Flatten a result and state its structure."""
@@ -134,7 +159,7 @@ class Harness:
             if item.layout is not torch.strided:
                 outs.append(wire.Output("other", tuple(item.shape), 0, flags | wire.NOT_STRIDED))
                 continue
-            item = item.detach()  # noqa: PLW2901
+            item = item.detach()  # noqa: PLW2901  narrowed step by step
             if any(st == 0 and sz > 1 for st, sz in zip(item.stride(), item.shape, strict=True)):
                 flags |= wire.STRIDE_ZERO
             if not item.is_contiguous():
@@ -156,6 +181,13 @@ class Harness:
                 return
             MOVE(self.out_base + base, host.data_ptr(), nbytes)
             base = wire.align(base + nbytes)
+
+    def profile(self, message: dict[str, Any]) -> wire.Reply:
+        """Write the kernels of a call as text in front of the output memory."""
+        args, _ = self.arguments(message["args"], message["base"])
+        text = attribution.profile(self.model, args).encode("utf-8", "replace")[: message["room"]]
+        self.outputs[: len(text) + 1] = text + b"\0"
+        return wire.Reply(0, wire.OK, self.state, 0.0, (), guard.tampered())
 
     def poison(self, byte: int, nbytes: int) -> None:
         """Fill free memory so that what a kernel did not write cannot look right."""
@@ -196,55 +228,6 @@ class Harness:
         self.kept = held
         return wire.Reply(0, wire.OK, self.state, max(seconds, 0.0), tuple(outs), guard.tampered())
 
-    # ------------------------------------------------------------------ timing
-    def batch(self, message: dict[str, Any]) -> wire.Reply:
-        """Time a batch of calls, each on its own slot of fresh bytes; one time a call goes in front of the outputs."""
-        count, stride, base = message["count"], message["stride"], message["base"]
-        slots = [self.arguments(message["args"], base + i * stride)[0] for i in range(count)]
-        if message["once"]:
-            self.cache.clear()
-        model, out, out_stride, out_nbytes = self.model, message["out"], message["out_stride"], message["out_nbytes"]
-        times = (ctypes.c_double * count).from_buffer(self.outputs, message["times"])
-        run = self._batch_cuda if self.cuda else self._batch_cpu
-        start = CLOCK()
-        run(model, slots, times, out, out_stride, out_nbytes)
-        seconds = CLOCK() - start
-        return wire.Reply(0, wire.OK, self.state, max(seconds, 0.0), (), guard.tampered())
-
-    def _batch_cpu(self, model: Any, slots: list[Any], times: Any, out: int, stride: int, nbytes: list[int]) -> None:  # noqa: PLR0917
-        single = len(nbytes) == 1
-        target = self.out_base + out
-        for i, args in enumerate(slots):
-            begin = CLOCK()
-            value = model(*args)
-            times[i] = CLOCK() - begin
-            # A lean copy: what it costs is the same on both sides and stays outside the inner clock.
-            if single and type(value) is torch.Tensor and value.is_contiguous():
-                MOVE(target + i * stride, value.data_ptr(), min(nbytes[0], value.numel() * value.element_size()))
-            else:
-                self.store(self.describe(value)[0], out + i * stride)
-
-    def _batch_cuda(self, model: Any, slots: list[Any], times: Any, out: int, stride: int, _: list[int]) -> None:
-        if self.trash is None:
-            # Twice the largest L2 of today's parts (60 MB on an H200), as Triton's do_bench does.
-            self.trash = torch.empty(256 << 20, dtype=torch.uint8, device=self.device)
-        events = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in slots]
-        snapshots = []
-        torch.cuda.synchronize()
-        for args, (begin, end) in zip(slots, events, strict=True):
-            self.trash.zero_()
-            # Without this wait a fast host queues the call while the flush still runs, a slow one does
-            # not, and the same reference reads 27 us in one process and 98 us in the next.
-            torch.cuda.synchronize()
-            begin.record()
-            value = model(*args)
-            end.record()
-            snapshots.append([t.detach().clone() for t in tensors.leaves(value)])
-        torch.cuda.synchronize()
-        for i, (begin, end) in enumerate(events):
-            times[i] = begin.elapsed_time(end) * 1e-3
-            self.store(snapshots[i], out + i * stride)
-
 
 def main(sock_fd: int, files: list[int], home: str) -> None:
     """Answer requests until the socket closes."""
@@ -265,22 +248,24 @@ def main(sock_fd: int, files: list[int], home: str) -> None:
         )
 
 
-FAILED = {"load": wire.IMPORT_FAILED, "construct": wire.CONSTRUCT_FAILED}
+FAILED = {"load": wire.IMPORT_FAILED, "build": wire.IMPORT_FAILED, "construct": wire.CONSTRUCT_FAILED}
 
 
 def _answer(harness: Harness, message: dict[str, Any]) -> wire.Reply:
     op = message["op"]
     try:
         if op in {"call", "batch"}:
-            return harness.call(message) if op == "call" else harness.batch(message)
-        if op == "load":
-            harness.load()
+            return harness.call(message) if op == "call" else timed_loops.batch(harness, message)
+        if op in {"profile", "deliver"}:
+            return harness.profile(message) if op == "profile" else timed_loops.deliver(harness, message)
+        if op in {"load", "build"}:
+            harness.load(gpu=op == "load")
         elif op == "construct":
             harness.construct(message)
         elif op == "state":
             harness.give_state(message["state"])
         return wire.Reply(0, wire.OK, harness.state, 0.0, (), guard.tampered())
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001  foreign code raises what it likes
         syscalls.perturb(0)
         where = traceback.extract_tb(error.__traceback__)
         lines = [f"line {f.lineno} of the kernel" for f in where if f.filename.endswith(f"/{harness.job['name']}.py")]

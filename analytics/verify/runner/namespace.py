@@ -24,7 +24,7 @@ def install_shims(shims: Sequence[str], device: str) -> dict[str, Any]:
     names: dict[str, Any] = {}
     for number, text in enumerate(shims):
         scope: dict[str, Any] = {"__name__": f"kbv_shim_{number}", "DEVICE": device}
-        exec(compile(text, f"<shim {number}>", "exec"), scope)  # noqa: S102
+        exec(compile(text, f"<shim {number}>", "exec"), scope)  # noqa: S102  a shim is there to be executed
         for dotted, content in scope.get("MODULES", {}).items():
             _make_module(dotted, content)
         names.update(

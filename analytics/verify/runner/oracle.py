@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from . import batches, errors, inputs, machine, power, tensors, wire
+from . import attribution, batches, errors, inputs, jitter, machine, mutants, power, tensors, wire
 from .judge import Case, Judge
 from .problem import Problem, UnjudgeableError
 
@@ -34,9 +34,14 @@ class Oracle:
         self.files: list[int] = []
         self.mutable: list[bool] = []
         self.block: list[tuple[int, torch.Tensor]] = []
+        self.block_base: Any = None
+        self.base: Any = None
+        self.base_seed: int | None = None
         self.timed_outputs: list[torch.Tensor] = []
         self.timed_shapes: list[list[int]] = []
         self.found: dict[tuple, list[int]] = {}
+        self.same: list[Case] = []
+        self.folder = ""
 
     # ------------------------------------------------------------------ set-up
     def load(self, m: dict[str, Any]) -> dict[str, Any]:
@@ -54,20 +59,27 @@ class Oracle:
         self.found = found
         rng = self.problem.rng
         self.problem.check(self.problem.draw(found[next(iter(found))][0]))
-        seeds = inputs.choose_draws(found, rng, lambda: rng.getrandbits(62))
+        again = m.get("replay")
+        seeds = again["inputs"] if again else inputs.choose_draws(found, rng, lambda: rng.getrandbits(62))
         # Timing and the sweep use one recorded draw: the largest, which a fixed size is most likely to miss.
         shape = max(found, key=lambda s: sum(torch.Size(x).numel() for x in s))
-        base = found[shape][0]
+        base = again["timed"] if again else found[shape][0]
+        if again:
+            shape = inputs.shapes_of(self.problem.draw(base))
+            found.setdefault(shape, []).append(base)
         first = self.build("G2", "nominal", self.problem.draw(base))
         same = [first, *(self.build("G2", "nominal", v) for v in self._more(shape, 2))]
         self.timed_outputs, self.timed_shapes = first.expected, first.shapes
         in_bytes = max(self.measure_in(self.problem.draw(s[0])) for s in list(found.values())[:32])
+        self.same, self.folder = same, m["folder"]
         return {
             "draws": draws,
             "shapes": [[list(t) for t in s] for s in found][:64],
             "seeds": seeds,
             "base_seed": base,
             "in_bytes": in_bytes,
+            "seeded": self.problem.device != "cpu" and any(t.is_floating_point() for t in tensors.leaves(first.value)),
+            "room": 2 * in_bytes + (1 << 16) if in_bytes <= jitter.MAX_BYTES else in_bytes,
             "out_bytes": sum(wire.align(t.numel() * t.element_size()) for t in first.expected),
             "out_nbytes": [t.numel() * t.element_size() for t in first.expected],
             "model_bytes": self.model_bytes(),
@@ -147,7 +159,7 @@ class Oracle:
 
     def prepare(self, m: dict[str, Any]) -> dict[str, Any]:
         """Make the inputs of one call and write them to the candidate's memory."""
-        rng = random.Random(m.get("bend_seed", 0))  # noqa: S311
+        rng = random.Random(m.get("bend_seed", 0))  # noqa: S311  the seed is the secret
         generator = torch.Generator().manual_seed(m.get("bend_seed", 0))
         if m["kind"] == "seed":
             value = self.problem.draw(m["seed"])
@@ -155,6 +167,9 @@ class Oracle:
             value = inputs.bend(tensors.to_device(self.problem.draw(m["seed"]), "cpu"), m["case"], rng, generator)
         elif m["kind"] == "sparse":
             value = inputs.sparse(self.last, m["case"], rng)
+        elif m["kind"] == "jitter":
+            value = self.problem.draw(m["seed"])
+            value = jitter.shaped(value, m["size"], m["to"]) if m["case"] == "shape" else value
         else:
             value = self.last
         value = tensors.rebuild(value, [tensors.dense(t) for t in tensors.leaves(value)])
@@ -173,7 +188,8 @@ class Oracle:
             offset = wire.align(at + tensor.numel() * tensor.element_size())
             return at
 
-        case.spec = tensors.encode(value, place)
+        layout = m["kind"] == "jitter" and m["case"] in jitter.LAYOUTS
+        case.spec = jitter.encode(value, m["case"], place) if layout else tensors.encode(value, place)
         case.mutable = self.problem.mutates(value) if m["gate"] == "G2" else [False] * len(tensors.leaves(value))
         if m["gate"] != "G2" and self.mutable:
             case.mutable = self.mutable
@@ -198,7 +214,7 @@ class Oracle:
                 "stride": list(torch.empty(want.shape, device="meta").stride()),
                 "off": offset,
             }
-            got.append(tensors.view(self.memory["cand_out"], spec).clone())
+            got.append(tensors.view(self.memory["cand_out"], spec).clone().to(self.problem.device))
             offset = wire.align(offset + want.numel() * want.element_size())
         result = self.judge_.judge(case, got, repeat=m["repeat"])
         if not result["ok"]:
@@ -250,6 +266,14 @@ class Oracle:
         j = self.judge_
         return {"calls": j.calls, "ratio": j.ratio, "class": j.klass, "would_pass": j.peers, "errors": j.table}
 
+    def jitter(self, m: dict[str, Any]) -> dict[str, Any]:
+        """Return the other shapes and layouts that the reference takes."""
+        return {"cases": jitter.cases(self.problem, self.problem.draw(m["seed"]))}
+
+    def mutants(self, _: dict[str, Any]) -> dict[str, Any]:
+        """Judge mutants of the reference; see mutants."""
+        return mutants.power(self.problem, Judge(self.problem), self.same, self.build, self.folder)
+
     def fill(self, m: dict[str, Any]) -> dict[str, Any]:
         """Write one block of timed slots, the same fresh bytes for every side."""
         return batches.fill(self, m)
@@ -261,6 +285,10 @@ class Oracle:
     def machine(self, m: dict[str, Any]) -> dict[str, Any]:
         """Describe this machine."""
         return machine.describe(m["device"])
+
+    def bandwidth(self, m: dict[str, Any]) -> dict[str, Any]:
+        """Measure the GPU's memory."""
+        return {"bytes_a_second": attribution.bandwidth(m["device"])}
 
 
 def unwritten(got: list[torch.Tensor], poison: int) -> bool:
@@ -283,7 +311,10 @@ OPERATIONS = (
     "summary",
     "fill",
     "judge_batch",
+    "jitter",
+    "mutants",
     "machine",
+    "bandwidth",
 )
 
 
@@ -309,7 +340,7 @@ def main(sock_fd: int, files: list[int]) -> None:
             answer = {"error": str(error), "reason": error.reason}
         except tensors.NotEncodableError as error:
             answer = {"error": f"the reference uses {error}", "reason": "input_type"}
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001  foreign code raises what it likes
             traceback.print_exc()
             answer = {"error": f"{type(error).__name__}: {error}", "reason": "reference_failed"}
         sock.send(json.dumps(answer).encode())

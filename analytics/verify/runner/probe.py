@@ -57,7 +57,7 @@ def _signal_host(m: dict[str, Any]) -> str:
     except OSError:
         return ""
     # Behind a pid namespace the same number is one of our own few processes.
-    alone = sum(p.isdigit() for p in os.listdir("/proc")) <= 5  # noqa: PTH208
+    alone = sum(p.isdigit() for p in os.listdir("/proc")) <= 5  # noqa: PTH208  plain calls between fork and exec
     return "" if alone else "may signal the supervisor"
 
 
@@ -105,6 +105,6 @@ def main(sock_fd: int, message: dict[str, Any], home: str) -> None:
         "no_new_privs": facts.get("NoNewPrivs") == "1",
         "seccomp": facts.get("Seccomp") == "2",
         "uid": os.getuid(),
-        "processes": sum(p.isdigit() for p in os.listdir("/proc")),  # noqa: PTH208
+        "processes": sum(p.isdigit() for p in os.listdir("/proc")),  # noqa: PTH208  plain calls between fork and exec
     }
     socket.socket(fileno=sock_fd).send(json.dumps(answer).encode())

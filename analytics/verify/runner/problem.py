@@ -30,15 +30,16 @@ class Problem:
     def __init__(self, job: dict[str, Any], folder: str) -> None:
         self.device: str = job["device"]
         self.cast = getattr(torch, job["cast"]) if job.get("cast") else None
-        names = namespace.install_shims(job["shims"], self.device)
+        self.source: str = job["source"]
+        self.names = namespace.install_shims(job["shims"], self.device)
         namespace.write_helpers(job["helpers"], f"{folder}/helpers")
-        module = namespace.load(job["source"], f"{folder}/src/reference.py", names)
+        module = namespace.load(self.source, f"{folder}/src/reference.py", self.names)
         try:
             self.make, self.get_inputs = module.Model, module.get_inputs
         except AttributeError as error:
             raise UnjudgeableError("bad_reference", f"the reference lacks {error.name}") from error
         self.get_init = getattr(module, "get_init_inputs", list)
-        self.rng = random.Random(job["secret"])  # noqa: S311
+        self.rng = random.Random(job["secret"])  # noqa: S311  the seed is the secret
         # Set by construct(), which every request comes after.
         self.model: torch.nn.Module
         self.exact: torch.nn.Module
@@ -99,10 +100,10 @@ class Problem:
 
     # ------------------------------------------------------------------ running
     def run(self, value: Any, model: torch.nn.Module | None = None) -> list[torch.Tensor]:
-        """Run a model on a copy of the inputs and return its outputs on the CPU."""
+        """Run a model on a copy of the inputs and return its outputs, on the device of the run."""
         args = tensors.to_device(tensors.rebuild(value, [t.clone() for t in tensors.leaves(value)]), self.device)
         out = (self.model if model is None else model)(*args)
-        return [t.detach().cpu().clone() for t in tensors.leaves(out)]
+        return [t.detach().clone() for t in tensors.leaves(out)]
 
     def choose_threads(self, value: Any) -> int | None:
         """Return 1 if a call on the CPU is short on one thread, None for torch's own choice, and set it here.
@@ -176,7 +177,7 @@ class Problem:
         try:
             wide = self.truth(value)
             good = all(t.dtype in (torch.float64, torch.complex128) or not t.is_floating_point() for t in wide)
-        except Exception:  # noqa: BLE001
+        except Exception:  # noqa: BLE001  foreign code raises what it likes
             good = False
         if not good:
             self.truth_dtype = "own"

@@ -46,7 +46,7 @@ spec = importlib.util.spec_from_file_location("kbrunner", sys.argv[1] + "/__init
 package = importlib.util.module_from_spec(spec); sys.modules["kbrunner"] = package; spec.loader.exec_module(package)
 from kbrunner import zygote
 fd = int(sys.argv[2]); sys.argv[:] = [""]; zygote.main(fd)
-"""  # noqa: E501
+"""  # noqa: E501  one line for a person
 """Loads the package by place, so that its folder is not on the path of anything a candidate imports."""
 
 
@@ -67,18 +67,19 @@ class Zygote:
 
     def __init__(self) -> None:
         """Start it and wait until torch is loaded (1 to 5 s)."""
-        self.scratch = tempfile.mkdtemp(prefix="kbv-")
-        os.chmod(self.scratch, 0o711)  # noqa: PTH101, S103
-        os.mkdir(f"{self.scratch}/root")  # noqa: PTH102
+        sweep()
+        self.scratch = tempfile.mkdtemp(prefix=f"kbv-{os.getpid()}-")
+        os.chmod(self.scratch, 0o711)  # noqa: PTH101, S103  a folder of ours
+        os.mkdir(f"{self.scratch}/root")  # noqa: PTH102  plain calls between fork and exec
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         env = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
         # Build tools that pip installs (ninja) stand beside the interpreter.
-        env["PATH"] = f"{os.path.dirname(sys.executable)}:{env.get('PATH', '/usr/local/bin:/usr/bin:/bin')}"  # noqa: PTH120
+        env["PATH"] = f"{os.path.dirname(sys.executable)}:{env.get('PATH', '/usr/local/bin:/usr/bin:/bin')}"  # noqa: PTH120  plain calls between fork and exec
         env.update(KBV_SCRATCH=self.scratch, KBV_PRIVATE="1" if os.geteuid() == 0 else "", PYTHONDONTWRITEBYTECODE="1")
         here = str(Path(__file__).resolve().parent)
         command = [sys.executable, "-I", "-c", BOOT, here, str(theirs.fileno())]
         # Its own output goes to a file, not a pipe: nobody reads while the supervisor waits.
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the zygote
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the zygote
         try:
             self._process = subprocess.Popen(
                 command,
@@ -138,11 +139,21 @@ class Zygote:
         self._log.close()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
-    def __enter__(self) -> Zygote:  # noqa: PYI034
+    def __enter__(self) -> Zygote:  # noqa: PYI034  nobody inherits from it
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def sweep() -> None:
+    """Delete the scratch folders of supervisors that were killed: all else that they had ended with them."""
+    for folder in Path(tempfile.gettempdir()).glob("kbv-*-*"):
+        number = folder.name.split("-")[1]
+        with contextlib.suppress(OSError):
+            mine = folder.is_dir() and not folder.is_symlink() and folder.stat().st_uid == os.geteuid()
+            if mine and number.isdigit() and not Path("/proc", number).exists():
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 class Worker:

@@ -71,16 +71,16 @@ class Box:
 
 def prefixes() -> tuple[str, ...]:
     """Return the folders that Python and its packages are loaded from, without those under /usr."""
-    found = [sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.path.realpath(sys.executable)), *sys.path]  # noqa: PTH120
+    found = [sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.path.realpath(sys.executable)), *sys.path]  # noqa: PTH120  plain calls between fork and exec
     found += [path for path in (os.environ.get("CUDA_HOME"), "/opt/cuda", "/usr/local/cuda") if path]
     for tool in (os.environ.get("CC"), os.environ.get("CXX"), *TOOLS):
         where = shutil.which(tool) if tool else None
-        found += [os.path.dirname(os.path.dirname(path)) for path in (where, where and os.path.realpath(where)) if path]  # noqa: PTH120
+        found += [os.path.dirname(os.path.dirname(path)) for path in (where, where and os.path.realpath(where)) if path]  # noqa: PTH120  plain calls between fork and exec
     real = []
-    for path in (os.path.abspath(p) for p in found if p):  # noqa: PTH100
+    for path in (os.path.abspath(p) for p in found if p):  # noqa: PTH100  plain calls between fork and exec
         for each in dict.fromkeys((path, os.path.realpath(path))):
-            if os.path.isdir(each) and each not in ("/", "/tmp", "/root", "/home") and not each.startswith("/usr/"):  # noqa: PTH112, S108
-                real.append(each)  # noqa: PERF401
+            if os.path.isdir(each) and each not in ("/", "/tmp", "/root", "/home") and not each.startswith("/usr/"):  # noqa: PTH112, S108  a path behind the walls
+                real.append(each)  # noqa: PERF401  reads better as a loop
     kept: list[str] = []
     for path in sorted(set(real), key=len):
         if not any(path == k or path.startswith(k + "/") for k in kept):
@@ -92,8 +92,8 @@ def devices(*, gpu: bool) -> tuple[str, ...]:
     """Return the device nodes a worker may open."""
     nodes = [*DEVICES]
     if gpu:
-        nodes += [f"/dev/{name}" for name in sorted(os.listdir("/dev")) if name.startswith("nvidia")]  # noqa: PTH208
-    return tuple(node for node in nodes if os.path.exists(node))  # noqa: PTH110
+        nodes += [f"/dev/{name}" for name in sorted(os.listdir("/dev")) if name.startswith("nvidia")]  # noqa: PTH208  plain calls between fork and exec
+    return tuple(node for node in nodes if os.path.exists(node))  # noqa: PTH110  plain calls between fork and exec
 
 
 def enter(box: Box) -> str:
@@ -162,15 +162,15 @@ def _watch(child: int) -> None:
 
 def _bind(source: str, root: str) -> None:
     target = root + source
-    if os.path.islink(source):  # noqa: PTH114
-        os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120
+    if os.path.islink(source):  # noqa: PTH114  plain calls between fork and exec
+        os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120  plain calls between fork and exec
         if not os.path.lexists(target):
-            os.symlink(os.readlink(source), target)  # noqa: PTH115, PTH211
+            os.symlink(os.readlink(source), target)  # noqa: PTH115, PTH211  plain calls between fork and exec
         return
-    if os.path.isdir(source):  # noqa: PTH112
-        os.makedirs(target, exist_ok=True)  # noqa: PTH103
+    if os.path.isdir(source):  # noqa: PTH112  plain calls between fork and exec
+        os.makedirs(target, exist_ok=True)  # noqa: PTH103  plain calls between fork and exec
     else:
-        os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120
+        os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120  plain calls between fork and exec
         Path(target).touch()
     syscalls.mount(source, target, None, syscalls.MS_BIND | syscalls.MS_REC)
 
@@ -183,21 +183,23 @@ def _build_root(box: Box) -> None:
     for path in paths:
         if os.path.lexists(path):
             _bind(path, root)
-            if not os.path.islink(path):  # noqa: PTH114
+            if not os.path.islink(path):  # noqa: PTH114  plain calls between fork and exec
                 syscalls.read_only(root + path, recursive=True)
     for node in devices(gpu=box.gpu):
         _bind(node, root)
     for name, size in (("dev/shm", "256m"), ("proc", "")):
-        os.makedirs(f"{root}/{name}", exist_ok=True)  # noqa: PTH103
+        os.makedirs(f"{root}/{name}", exist_ok=True)  # noqa: PTH103  plain calls between fork and exec
         if size:
             syscalls.mount(
                 "tmpfs", f"{root}/{name}", "tmpfs", syscalls.MS_NOSUID | syscalls.MS_NODEV, f"size={size},mode=1777"
             )
         else:
             syscalls.mount("proc", f"{root}/{name}", "proc", syscalls.MS_NOSUID | syscalls.MS_NODEV)
-    os.makedirs(root + BOX)  # noqa: PTH103
+    os.makedirs(root + BOX)  # noqa: PTH103  plain calls between fork and exec
     syscalls.mount(box.home, root + BOX, None, syscalls.MS_BIND)
-    os.symlink(f"{BOX}/tmp", f"{root}/tmp")  # noqa: PTH211, S108
+    tmp = f"{root}/tmp"  # noqa: S108  an interpreter that stands under /tmp is bound there already
+    if not os.path.lexists(tmp):
+        os.symlink(f"{BOX}/tmp", tmp)  # noqa: PTH211, S108  a path behind the walls
     os.chdir(root)
     syscalls.pivot_root_here()
     os.chdir(BOX)
@@ -228,7 +230,7 @@ def _limits(box: Box) -> None:
         limits[resource.RLIMIT_DATA] = DATA_BYTES
     for name, value in limits.items():
         hard = resource.getrlimit(name)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)  # noqa: PLW2901
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)  # noqa: PLW2901  narrowed step by step
         resource.setrlimit(name, (value, value))
     with contextlib.suppress(OSError):
         # When memory runs out the worker goes first.
@@ -271,9 +273,9 @@ def _filters(box: Box, home: str) -> None:
 
 def make_home(path: str, uid: int | None) -> None:
     """Create a worker's folder with its temporary folder inside, owned by `uid` where we may say so."""
-    os.makedirs(f"{path}/tmp", exist_ok=True)  # noqa: PTH103, S108
-    for folder in (path, f"{path}/tmp"):  # noqa: S108
-        os.chmod(folder, 0o700)  # noqa: PTH101
+    os.makedirs(f"{path}/tmp", exist_ok=True)  # noqa: PTH103, S108  a path behind the walls
+    for folder in (path, f"{path}/tmp"):  # noqa: S108  a path behind the walls
+        os.chmod(folder, 0o700)  # noqa: PTH101  plain calls between fork and exec
         if uid is not None:
             os.chown(folder, uid, uid)
 
@@ -283,7 +285,7 @@ def remove_home(path: str) -> None:
 
     def unlock(function: object, name: str, _info: object) -> None:
         with contextlib.suppress(OSError):
-            os.chmod(os.path.dirname(name), 0o700)  # noqa: PTH101, PTH120
+            os.chmod(os.path.dirname(name), 0o700)  # noqa: PTH101, PTH120  plain calls between fork and exec
             function(name)  # type: ignore[operator]
 
     shutil.rmtree(path, onerror=unlock)
@@ -295,7 +297,7 @@ def kill_session(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGKILL)
-    for entry in os.listdir("/proc"):  # noqa: PTH208
+    for entry in os.listdir("/proc"):  # noqa: PTH208  plain calls between fork and exec
         if not entry.isdigit():
             continue
         with contextlib.suppress(OSError, ValueError, IndexError):

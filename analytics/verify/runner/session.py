@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import probe, procs, sandbox
+from . import machine, monitor, probe, procs, sandbox
 from .verification import Verification, result_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from .items import Item
 
@@ -34,12 +34,24 @@ class Session:
     """A zygote and what was found out about this machine."""
 
     def __init__(
-        self, device: str, *, budget_s: float | None = None, no_sandbox: bool = False, results: Path | None = None
+        self,
+        device: str,
+        *,
+        budget_s: float | None = None,
+        no_sandbox: bool = False,
+        results: Path | None = None,
+        baselines: Sequence[str] = (),
+        replay: Path | None = None,
     ) -> None:
         # torch.cuda.set_device wants a number.
         self.device = "cuda:0" if device == "cuda" else device
         self.budget_s = budget_s or BUDGET_S["cuda" if device.startswith("cuda") else "cpu"]
         self.results = results
+        self.baselines = tuple(baselines)
+        self.replays = replays(replay) if replay else {}
+        self.cores = machine.quick_cores() if device.startswith("cuda") else []
+        self.rate: float | None = None
+        self.powers: dict[str, dict[str, Any]] = {}
         try:
             self.zygote = procs.Zygote()
         except procs.ZygoteError as error:
@@ -47,6 +59,7 @@ class Session:
         try:
             self.machine = self._machine()
             self.mode, self.sandbox = self._sandbox(no_sandbox=no_sandbox)
+            self.monitor = monitor.Monitor(self.device)
         except BaseException:
             self.zygote.close()
             raise
@@ -98,9 +111,9 @@ class Session:
             listener.close()
             secret.unlink(missing_ok=True)
             self.zygote.clean(box)
-            escaped = [path for path in message["write"] if os.path.exists(path)]  # noqa: PTH110
+            escaped = [path for path in message["write"] if os.path.exists(path)]  # noqa: PTH110  plain calls between fork and exec
             for path in escaped:
-                os.unlink(path)  # noqa: PTH108
+                os.unlink(path)  # noqa: PTH108  plain calls between fork and exec
         tried = answer["tried"]
         tried["write_outside"] = tried["write_outside"] or (f"wrote {escaped[0]}" if escaped else "")
         layers = {name: {"refused": not what, "did": what or None} for name, what in tried.items()}
@@ -128,13 +141,34 @@ class Session:
 
     def close(self) -> None:
         """End all processes and delete the scratch folder."""
+        self.monitor.close()
         self.zygote.close()
 
-    def __enter__(self) -> Session:  # noqa: PYI034
+    def __enter__(self) -> Session:  # noqa: PYI034  nobody inherits from it
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def replays(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the results to repeat by kernel and reference, the last of each.
+
+    Raises:
+        NoVerdictError: if the file holds none.
+    """
+    found = {}
+    try:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if line.strip():
+                doc = json.loads(line)
+                if doc["seeds"]["inputs"]:
+                    found[doc["kernel_sha256"], doc["reference_sha256"]] = doc
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NoVerdictError(f"{path} is no results file: {error}") from error
+    if not found:
+        raise NoVerdictError(f"{path} holds no result that got as far as its seeds")
+    return found
 
 
 def done_keys(path: Path) -> set[str]:
@@ -168,7 +202,7 @@ def append(path: Path, document: dict[str, Any]) -> None:
 
 def say(text: str) -> None:
     """Report progress on standard error."""
-    print(text, file=sys.stderr, flush=True)  # noqa: T201
+    print(text, file=sys.stderr, flush=True)  # noqa: T201  its output
 
 
 def run_items(
@@ -178,7 +212,10 @@ def run_items(
     done = done_keys(results) if results else set()
     documents = []
     for item in items:
-        if session.key(item) in done:
+        before = session.replays.get((item.kernel_sha256, item.reference_sha256))
+        if before is None and (session.replays or session.key(item) in done):
+            if session.replays:
+                continue
             report(f"{item.label}: already in {results}")
             continue
         report(f"{item.label}: running")
@@ -195,6 +232,7 @@ def run_items(
             f"{item.label}: {document['verdict']}{speed}"
             + (f" at {document['gate']}" if document["gate"] else "")
             + f" in {time.monotonic() - started:.0f} s"
+            + (f" (was {before['verdict']})" if before else "")
         )
         documents.append(document)
     return documents

@@ -39,7 +39,7 @@ def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
     return flat.view(torch.uint8) if tensor.numel() else torch.empty(0, dtype=torch.uint8)
 
 
-def encode(value: Any, place: Callable[[torch.Tensor], int]) -> Spec:  # noqa: PLR0911
+def encode(value: Any, place: Callable[[torch.Tensor], int]) -> Spec:  # noqa: PLR0911  one return a finding
     """Describe `value`; every tensor in it is handed to `place`, which returns its offset."""
     if isinstance(value, torch.Tensor):
         tensor = dense(value)
@@ -125,8 +125,9 @@ def view(memory: mmap.mmap, spec: Spec, base: int = 0) -> torch.Tensor:
     count = span(spec) // dtype.itemsize
     if not count:
         return torch.empty(spec["shape"], dtype=dtype)
-    flat = torch.frombuffer(memory, dtype=dtype, count=count, offset=base + spec["off"])
-    return flat.as_strided(spec["shape"], spec["stride"])
+    # A layout with gaps names the elements of its memory and where the first one lies.
+    flat = torch.frombuffer(memory, dtype=dtype, count=spec.get("storage", count), offset=base + spec["off"])
+    return flat.as_strided(spec["shape"], spec["stride"], spec.get("start", 0))
 
 
 def seed_all(seed: int) -> None:

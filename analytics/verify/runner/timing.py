@@ -2,7 +2,8 @@
 
 One pair = a reference process, a candidate process and a control (the reference again), forked in
 random order, treated alike. A block is timed A B C on some bytes and C B A on the next. The speedup of
-a pair is the ratio of medians; the interval is over pairs.
+a pair is the ratio of medians; the interval is over pairs. On a GPU each pair also times calls queued
+behind a held GPU, and calls captured as graphs, so that launch overhead and kernel time are told apart.
 """
 
 from __future__ import annotations
@@ -11,14 +12,13 @@ import ctypes
 import math
 import os
 import random
-import subprocess
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from . import procs, stats, wire
-from .challenge import Side, refusal_of
-from .verdict import Refusal, Speed
+from . import gpu_modes, procs, stats, wire
+from .challenge import EAGER, Baseline, Side, refusal_of
+from .pairs import Pair, Timed
+from .verdict import FASTER, MARGIN, Refusal, Speed
 
 if TYPE_CHECKING:
     from .verification import Verification
@@ -26,107 +26,85 @@ if TYPE_CHECKING:
 BLOCK_S = {"cpu": 0.012, "cuda": 0.020}
 """Shortest block: below 12 ms a scheduler's tick shows in the outer clock."""
 
-PAIRS, MORE_PAIRS = 8, 4
-"""Pairs of processes, and how many are added when the interval straddles a limit."""
+PAIRS, MOST_PAIRS = 8, 12
+"""Pairs of processes that are always timed, and the most that are while the interval straddles a limit."""
 
-ROUNDS = 4
+NARROW = 0.01
+"""An interval whose half-width is within this part is narrow enough, whatever it straddles."""
+
+ROUNDS = {"cpu": 4, "cuda": 8}
 """ABBA rounds a pair, two blocks each."""
 
-MAX_CUDA_COUNT, MIN_COUNT = 64, 4
+MAX_CUDA_COUNT, MIN_COUNT = 18, 4
 """Slots of a block on a GPU (each with its flush of the L2), and the fewest while rounds can be given up instead."""
 
 WARM_CALLS = 10
+LONG_CALLS, LONG_S = 128, 0.5
+"""Calls of the first pair's processes before they are timed, where those take no longer than this on each side."""
+
+LEAD = {"cpu": 0, "cuda": 2}
+"""First calls of a block that are judged but not timed: the GPU has just idled while a block was judged."""
+
+DELIVERED_BYTES, DELIVERED_PART = 64 << 20, 0.1
+"""Answers of a block are all judged up to this size; of larger ones as many as fit, at least two and this part."""
 
 PATCHED = 0.5
 PATCHED_GAP_S = 20e-6
 """Accuse the inner clock below half the outer one, and a gap a call above this plus twice the reference's own."""
 
 
-@dataclass
-class Pair:
-    """Times of one pair of processes, seconds a call."""
-
-    times: dict[str, list[float]] = field(default_factory=lambda: {"ref": [], "cand": [], "ctl": []})
-    outer: dict[str, list[float]] = field(default_factory=lambda: {"ref": [], "cand": [], "ctl": []})
-    gaps: dict[str, list[float]] = field(default_factory=lambda: {"ref": [], "cand": [], "ctl": []})
-    """What the outer clock saw beyond the inner one, seconds a call, one value a block."""
-    clock_mhz: int | None = None
-
-    def median(self, side: str) -> float:
-        """Median time of a call."""
-        return stats.median(self.times[side])
-
-
-@dataclass
-class Timed:
-    """All pairs of one candidate."""
-
-    pairs: list[Pair]
-    calls: int
-    fresh: bool
-    count: int
-
-    def speed(self) -> Speed:
-        """Speedup with its interval, widened by what the control deviates from 1."""
-        ratios = [p.median("ref") / p.median("cand") for p in self.pairs]
-        return Speed(*stats.log_interval(ratios, self.deviation()))
-
-    def deviation(self) -> float:
-        """Mean log ratio of reference and control, 0 without one."""
-        controls = [math.log(p.median("ref") / p.median("ctl")) for p in self.pairs if p.times["ctl"]]
-        return abs(math.fsum(controls) / len(controls)) if controls else 0.0
-
-    def rows(self, baseline: str) -> list[dict[str, Any]]:
-        """Rows of the document, microseconds."""
-        return [
-            {
-                "baseline": baseline,
-                "pair": i,
-                "ref_us": p.median("ref") * 1e6,
-                "cand_us": p.median("cand") * 1e6,
-                "kept": True,
-                "clock_mhz": p.clock_mhz,
-            }
-            for i, p in enumerate(self.pairs)
-        ]
-
-
 class Timer:
     """Times one candidate against one baseline."""
 
-    def __init__(self, v: Verification, *, autocast: str | None = None) -> None:
-        self.v, self.autocast = v, autocast
+    def __init__(self, v: Verification, base: Baseline = EAGER, *, pairs: int = PAIRS, most: int = MOST_PAIRS) -> None:
+        self.v, self.base, self.least, self.most = v, base, pairs, most
         self.kind = "cuda" if v.device.startswith("cuda") else "cpu"
         self.count = 0
-        self.rounds = ROUNDS
+        self.rounds = ROUNDS[self.kind]
         self.control = True
         self.calls = 0
         self.fresh = True
+        self.args: dict[str, Any] = {}
+        self.missing: dict[str, str] = {}
         self.end = time.monotonic() + v.limits.timing_s
+        self.pairs = 0
+        self.based: set[str] = set()
+        self.call_s = 0.0
+        self.core: int | None = None
+        self.kernels: list[dict[str, Any]] = []
+        self.profiled = False
 
     def run(self) -> Timed | Refusal:
         """Time all pairs; a wrong or forged answer on the way is a refusal."""
         pairs: list[Pair] = []
-        want = PAIRS
-        while len(pairs) < want:
+        while len(pairs) < self.most:
             if time.monotonic() > self.end and len(pairs) >= 3:
                 break
             found = self._pair()
             if isinstance(found, Refusal):
                 return found
             pairs.append(found)
-            if len(pairs) == PAIRS and time.monotonic() < self.end and self.undecided(Timed(pairs, 0, True, 0).speed()):
-                want = PAIRS + MORE_PAIRS
-        timed = Timed(pairs, self.calls, self.fresh, self.count)
+            self.pairs = len(pairs)
+            if len(pairs) >= self.least and self.decided(self._timed(pairs).speed()):
+                break
+        timed = self._timed(pairs)
         return self._clocks(timed) or timed
 
-    def undecided(self, speed: Speed) -> bool:
-        """Say whether more pairs could change the verdict."""
-        limits = [1.01, *((0.95 * self.v.claim, 1.05 * self.v.claim) if self.v.claim else ())]
-        return any(speed.low < limit < speed.high for limit in limits)
+    def _timed(self, pairs: list[Pair]) -> Timed:
+        return Timed(pairs, self.calls, self.fresh, self.count, self.missing, self.kernels)
+
+    def decided(self, speed: Speed) -> bool:
+        """Say whether more pairs would not change the verdict, or the interval is narrow already."""
+        claim = self.v.claim
+        limits = [FASTER, *(((1.0 - MARGIN) * claim, (1.0 + MARGIN) * claim) if claim else ())]
+        narrow = math.log(speed.high / speed.low) <= 2.0 * NARROW
+        return narrow or not any(speed.low < limit < speed.high for limit in limits)
 
     def _pair(self) -> Pair | Refusal:
-        v = self.v
+        v, since = self.v, time.monotonic()
+        # All sides of a pair run on one core, in turn.
+        self.core = v.rng.choice(v.session.cores) if v.session.cores else None
+        self.based.clear()
         specs = v.oracle.ask({"op": "model", "seed": v.first_seed, "to": ["cand_in", "ref_in", "ctl_in"]})
         names = ["ref", "cand", "ctl"] if self.control else ["ref", "cand"]
         random.shuffle(names)
@@ -134,7 +112,7 @@ class Timer:
         at = names[0]
         try:
             for at in names:
-                sides[at] = Side(v, at, reference=at != "cand", autocast=self.autocast if at != "cand" else None)
+                sides[at] = Side(v, at, reference=at != "cand", base=self.base)
             # All at once: an import and a CUDA context take their time.
             tokens = {at: sides[at].worker.begin({"op": "load"}) for at in names}
             for at in names:
@@ -146,9 +124,9 @@ class Timer:
                     return refused if at == "cand" else self._broken(reply.message)
             refused = self._warm(sides)
             pair = refused or self._rounds(sides)
-            if isinstance(pair, Pair) and self.kind == "cuda":
-                pair.clock_mhz = sm_clock(v.device)
-            return pair  # noqa: TRY300
+            return (
+                gpu_modes.finish(self, sides, pair, since) if isinstance(pair, Pair) and self.kind == "cuda" else pair
+            )
         except procs.WorkerTimeoutError:
             return Refusal("TIMEOUT", None, "timed", {"timed": True}) if at == "cand" else self._broken("time-out")
         except procs.WorkerDiedError:
@@ -177,16 +155,18 @@ class Timer:
         v = self.v
         if not self.count:
             self.count = min(v.files.layout.max_count, 4)
-            self._block({"ref": sides["ref"]}, ["ref"], None, v.limits.first_call_s)
+            self.block({"ref": sides["ref"]}, ["ref"], None, v.limits.first_call_s)
             probe = Pair()
             start = time.monotonic()
-            self._block({"ref": sides["ref"]}, ["ref"], probe, v.limits.first_call_s)
+            self.block({"ref": sides["ref"]}, ["ref"], probe, v.limits.first_call_s)
             wall, outer = (time.monotonic() - start) / self.count, stats.median(probe.outer["ref"])
             # A block runs on three sides, and its filling costs about what judging it does.
             self._choose(probe.median("ref"), 3.0 * outer + 2.0 * (wall - outer))
+        # Kernels have been honest for a while and then replayed: one process of each kind lives that long.
+        least = LONG_CALLS if self.pairs == 0 and self.call_s * LONG_CALLS < LONG_S else WARM_CALLS
         done = 0
-        while done < (WARM_CALLS if self.count > 1 else 2):
-            refused = self._block(sides, list(sides), None, v.limits.first_call_s)
+        while done < (least if self.count > 1 else 2):
+            refused = self.block(sides, list(sides), None, v.limits.first_call_s)
             if refused:
                 return refused
             done += self.count
@@ -199,6 +179,7 @@ class Timer:
             call_s: one call of the reference, seconds.
             slot_s: what one slot costs altogether: filling, running on all sides, judging.
         """
+        self.call_s = call_s
         self.count = max(1, min(self.v.files.layout.max_count, math.ceil(BLOCK_S[self.kind] / max(call_s, 1e-7))))
         if self.kind == "cuda":
             self.count = min(self.count, MAX_CUDA_COUNT)
@@ -218,44 +199,76 @@ class Timer:
         self.control = not over()
 
     def _rounds(self, sides: dict[str, Side]) -> Pair | Refusal:
-        pair = Pair()
+        pair = Pair(by_round=self.kind == "cuda")
         order = list(sides)
         random.shuffle(order)
         for _ in range(self.rounds):
             for names in (order, order[::-1]):
-                refused = self._block(sides, names, pair, self.v.limits.timing_s)
+                refused = self.block(sides, names, pair, self.v.limits.timing_s)
                 if refused:
                     return refused
         return pair
 
-    def _block(self, sides: dict[str, Side], names: list[str], pair: Pair | None, timeout_s: float) -> Refusal | None:
-        """Fill one block with fresh bytes, run it on each side, judge the candidate's outputs."""
-        v, lay = self.v, self.v.files.layout
+    def block(  # noqa: PLR0917  one argument an option
+        self,
+        sides: dict[str, Side],
+        names: list[str],
+        pair: Pair | None,
+        timeout_s: float,
+        mode: str = "eager",
+        hold_s: float = 0.0,
+        quiet: bool = False,
+    ) -> Refusal | None:
+        """Fill one block with fresh bytes, run it on each side, judge the candidate's outputs.
+
+        Args:
+            sides: the workers.
+            names: who runs, in this order.
+            pair: where the times go, None to warm up.
+            timeout_s: seconds one side may take.
+            mode: see timed_loops.
+            hold_s: how long the GPU is held in the modes that queue.
+            quiet: whether a failure is no failure of the gate.
+        """
+        v, lay, seed = self.v, self.v.files.layout, self.v.rng.getrandbits(62)
         made = v.oracle.ask(
             {
                 "op": "fill",
-                "seed": v.rng.getrandbits(62),
+                "seed": seed,
                 "base_seed": v.info["base_seed"],
                 "count": self.count,
                 "stride": lay.in_stride,
                 "to": [f"{n}_in" for n in names],
+                "seeded": self.kind == "cuda",
+                "base_to": [f"{n}_in" for n in names if f"{n}_in" not in self.based],
             }
         )
-        self.fresh = self.fresh and made["fresh"]
+        self.based |= {f"{n}_in" for n in names}
+        self.fresh, self.args = self.fresh and made["fresh"], made["args"]
+        # Drawn after the inputs stand, told when the block begins.
+        salt = v.rng.getrandbits(30)
+        block = {"count": self.count, "mode": mode, "salt": salt, "hold_s": hold_s, "core": self.core}
+        block["seed"] = seed if made["seeded"] else None
         for name in names:
+            start = time.monotonic()
             try:
-                reply, outer = sides[name].batch(made["args"], self.count, v.info["out_nbytes"], timeout_s)
+                reply, outer = sides[name].batch(made["args"], block, v.info["out_nbytes"], timeout_s)
             except (procs.WorkerDiedError, procs.WorkerTimeoutError, wire.ForgedReplyError) as error:
                 return self._lost(sides[name], name, error)
             refused = refusal_of(reply, "timed", {"timed": True})
             if refused:
                 return refused if name == "cand" else self._broken(reply.message)
             if pair is not None:
-                times = self._times(name)
+                times = self._times(name)[LEAD[self.kind] if self.count > 2 * LEAD[self.kind] else 0 :]
+                if mode != "eager":
+                    pair.modes[mode][name] += times
+                    continue
                 pair.times[name] += times
+                pair.blocks[name].append(stats.median(times))
+                pair.spans[name].append((start, time.monotonic()))
                 pair.outer[name].append(outer / self.count)
-                pair.gaps[name].append((outer - math.fsum(times)) / self.count)
-        return self._judge() if "cand" in names and "ref" in names else None
+                pair.gaps[name].append((outer - math.fsum(self._times(name))) / self.count)
+        return self._judge(sides["cand"], salt, quiet=quiet) if "cand" in names else None
 
     def _lost(self, side: Side, name: str, error: Exception) -> Refusal:
         side.worker.close(grace_s=0.3)
@@ -274,27 +287,44 @@ class Timer:
         values = list((ctypes.c_double * self.count).from_buffer_copy(raw))
         return [t if 0.0 < t < 1e6 else (1e-9 if t <= 0.0 else 1e6) for t in values]
 
-    def _judge(self) -> Refusal | None:
-        v, lay = self.v, self.v.files.layout
+    def _chosen(self) -> list[int]:
+        """Choose the slots whose answers are judged, after the block: all while they are small."""
+        size = self.v.files.layout.out_stride
+        if self.kind == "cpu" or self.count * size <= DELIVERED_BYTES:
+            return list(range(self.count))
+        fewest = max(2, math.ceil(DELIVERED_PART * self.count))
+        most = max(fewest, DELIVERED_BYTES // size)
+        return sorted(self.v.rng.sample(range(self.count), min(self.count, most)))
+
+    def _judge(self, side: Side, salt: int, *, quiet: bool) -> Refusal | None:
+        v, lay, slots = self.v, self.v.files.layout, self._chosen()
+        if self.kind == "cuda":
+            # Not in the outer clock: it would count the copies of one side alone.
+            try:
+                refused = refusal_of(side.deliver(slots, v.limits.timing_s), "timed", {"timed": True})
+            except (procs.WorkerDiedError, procs.WorkerTimeoutError, wire.ForgedReplyError) as error:
+                return self._lost(side, "cand", error)
+            if refused:
+                return refused
         found = v.oracle.ask(
             {
                 "op": "judge_batch",
-                "side": "cand",
+                "salt": salt,
                 "count": self.count,
+                "slots": slots,
+                "digests": lay.digests_at if self.kind == "cuda" else None,
+                "inputs": self.kind == "cpu",
                 "stride": lay.in_stride,
                 "out": lay.outs_at,
                 "out_stride": lay.out_stride,
             }
         )
         self.calls += found["n"]
-        v.checks.note("timed", passed=found["ok"])
+        v.checks.note("timed", passed=found["ok"] or quiet)
         if found["ok"]:
             return None
-        if found["what"] == "input_mutation":
-            return Refusal("HACK", "input_mutation", "timed", found["witness"])
-        if found["what"] == "stale":
-            return Refusal("HACK", "cache_replay", "timed", found["witness"])
-        return Refusal("INCORRECT", None, "timed", found["witness"])
+        kind = {"input_mutation": "input_mutation", "stale": "cache_replay", "deferred": "deferred"}.get(found["what"])
+        return Refusal("HACK" if kind else "INCORRECT", kind, "timed", found["witness"])
 
     def _clocks(self, timed: Timed) -> Refusal | None:
         inner = stats.median([p.median("cand") for p in timed.pairs])
@@ -312,20 +342,4 @@ class Timer:
                 "clock",
                 {"inner_us": inner * 1e6, "outer_us": (inner + gap) * 1e6, "reference_gap_us": own * 1e6},
             )
-        return None
-
-
-def sm_clock(device: str) -> int | None:
-    """Return the GPU's SM clock in MHz, None where nvidia-smi cannot say."""
-    index = device.partition(":")[2] or "0"
-    try:
-        done = subprocess.run(
-            ["nvidia-smi", f"--id={index}", "--query-gpu=clocks.sm", "--format=csv,noheader,nounits"],
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=True,
-        )
-        return int(done.stdout.strip().splitlines()[0])
-    except (OSError, ValueError, IndexError, subprocess.SubprocessError):
         return None

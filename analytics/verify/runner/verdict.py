@@ -44,7 +44,7 @@ class Speed:
         return "slower" if self.high < 2.0 - FASTER else "same"
 
 
-def judge_speed(speed: Speed, claim: float | None, *, precision_class: str, timed_pairs: int) -> tuple[str, str | None]:  # noqa: PLR0911
+def judge_speed(speed: Speed, claim: float | None, *, precision_class: str, timed_pairs: int) -> tuple[str, str | None]:  # noqa: PLR0911  one return a finding
     """Return (word, kind) for a candidate that computes the right thing.
 
     Args:

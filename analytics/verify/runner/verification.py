@@ -7,10 +7,11 @@ import json
 import os
 import random
 import secrets
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from . import PROTOCOL, SCHEMA, challenge, gates, machine, memory, procs, timing
+from . import PROTOCOL, SCHEMA, attribution, challenge, gates, hints, machine, memory, pairs, procs, timing
 from .challenge import Checks, Limits
 from .verdict import Refusal, Speed, comparable, judge_speed
 
@@ -23,17 +24,23 @@ PUBLIC_SEED = 42
 fails with the next, secret one."""
 
 
+LAUNCH_ONLY = 1.05
+"""A speedup whose graph-against-graph interval ends below this is not the kernel's."""
+
+
 class Verification:
     """State of one verification on the supervisor's side."""
 
     def __init__(self, session: Session, item: Item) -> None:
         self.session, self.item, self.device = session, item, session.device
         self.zygote = session.zygote
-        self.rng = random.Random(secrets.randbits(128))  # noqa: S311
+        self.started = time.monotonic()
+        self.rng = random.Random(secrets.randbits(128))  # noqa: S311  the seed is the secret
+        self.replay = session.replays.get((item.kernel_sha256, item.reference_sha256))
         self.first_seed = PUBLIC_SEED
         self.limits = Limits.of(session.budget_s)
         self.checks = Checks()
-        self.badges: list[str] = []
+        self.badges: list[str] = [f"SUSPECT:{name}" for name in hints.of(item.kernel)]
         self.info: dict[str, Any] = {}
         self.files: memory.Files
         self.oracle: procs.Worker
@@ -41,7 +48,8 @@ class Verification:
         gpu = session.machine.get("gpu")
         known = comparable(item.claimed_gpu, gpu, from_database=bool(item.run_ids))
         self.claim = item.claimed_speedup if known else None
-        self.timed: timing.Timed | None = None
+        self.timed: pairs.Timed | None = None
+        self.others: dict[str, pairs.Timed | Refusal] = {}
         self.speed: Speed | None = None
         self.klass = "own"
 
@@ -88,6 +96,7 @@ class Verification:
                     "folder": folder,
                     "secret": secrets.randbits(120),
                     "construct_seed": self.first_seed,
+                    "replay": self.replay["seeds"] if self.replay else None,
                 }
             )
         except procs.OracleError as error:
@@ -111,20 +120,31 @@ class Verification:
                 {"null_kernel": null, "input_shapes": self.info["input_shapes"]},
                 "unknown",
             )
-        layout = memory.Layout.of(self.info["model_bytes"], self.info["in_bytes"], self.info["out_bytes"], self.device)
+        info = self.info
+        layout = memory.Layout.of(
+            info["model_bytes"], info["in_bytes"], info["out_bytes"], self.device, info["room"], seeded=info["seeded"]
+        )
         self.files = memory.Files(layout)
         self.oracle.send(
             {"op": "attach", "slots_at": layout.slots_at, "names": list(self.files.fds)}, list(self.files.fds.values())
         )
         self.oracle.answer()
         try:
+            self._power()
             return self._challenged() or self._timed()
         except procs.OracleError as error:
             return Refusal("UNVERIFIABLE", error.reason, "reference", {"error": str(error)}, "unknown")
 
+    def _power(self) -> None:
+        """Judge mutants of the reference, once a session for each."""
+        known = self.session.powers
+        if self.item.reference_sha256 not in known:
+            known[self.item.reference_sha256] = self.oracle.ask({"op": "mutants"})
+        self.checks.detail["power"] = known[self.item.reference_sha256]
+
     def _challenged(self) -> Refusal | None:
         steps = gates.script(self.info["seeds"], self.info["base_seed"], self.rng)
-        refused = challenge.run(self, steps, self.checks)
+        refused = challenge.build(self) or challenge.run(self, steps, self.checks)
         if refused is None or refused.word in {"TIMEOUT", "BUILD_FAILED"}:
             return refused
         return self._again(refused, challenge.run(self, steps, Checks()))
@@ -141,20 +161,61 @@ class Verification:
         found = self.oracle.ask({"op": "summary"})
         self.klass = found["class"]
         self.checks.note("G8", passed=self.klass == "own", precision_class=self.klass, error_over_budget=found["ratio"])
-        autocast = {"fp16": "float16", "bf16": "bfloat16"}.get(self.klass)
-        result = timing.Timer(self, autocast=autocast).run()
+        autocast = {"tf32": "tf32", "fp16": "float16", "bf16": "bfloat16"}.get(self.klass)
+        base = challenge.Baseline("eager", autocast)
+        result = timing.Timer(self, base).run()
         if isinstance(result, Refusal):
             if result.word not in {"INCORRECT", "HACK", "CRASHED"}:
                 return result
-            again = timing.Timer(self, autocast=autocast).run()
+            again = timing.Timer(self, base).run()
             if isinstance(again, Refusal) or result.gate != "clock":
                 return self._again(result, again if isinstance(again, Refusal) else None)
             # Clocks that disagreed once were a busy machine's.
             self.checks.passed["clock"] = True
             result = again
+        missing = gates.MIN_CALLS - result.calls - self.oracle.ask({"op": "summary"})["calls"]
+        if missing > 0:
+            refused = challenge.run(self, gates.more(missing, self.rng), self.checks)
+            if refused:
+                return self._again(refused, challenge.run(self, gates.more(missing, self.rng), Checks()))
         self.timed, self.speed = result, result.speed()
         self.badge("SAME_BYTES_TIMED", when=not result.fresh)
+        if self.session.device.startswith("cuda"):
+            refused = self._on_the_gpu(result)
+            if refused:
+                return refused
+            self._more_baselines(autocast)
+        challenge.jitter(self)
         return judge_speed(self.speed, self.claim, precision_class=self.klass, timed_pairs=len(result.pairs))
+
+    def _on_the_gpu(self, timed: pairs.Timed) -> Refusal | None:
+        """Say whose kernels ran, and refuse a time that the memory cannot have made."""
+        for name in attribution.badges(timed.kernels, self.item.kernel):
+            self.badge(name, when=True)
+        busy, graph = timed.mode("busy"), timed.mode("graph")
+        vanishes = bool(graph and graph[0].high < LAUNCH_ONLY)
+        self.badge("LAUNCH_ONLY", when=vanishes and self.speed is not None and self.speed.word == "faster")
+        if busy is None:
+            return None
+        if self.session.rate is None:
+            asked = {"op": "bandwidth", "device": self.device}
+            self.session.rate = float(self.oracle.ask(asked)["bytes_a_second"])
+        sizes = {
+            "inputs": self.info["in_bytes"],
+            "parameters": self.info["model_bytes"],
+            "outputs": self.info["out_bytes"],
+        }
+        l2 = int(self.session.machine.get("l2_bytes") or 0)
+        found = attribution.plausibility(busy[2], sizes, self.session.rate, l2)
+        self.checks.note("floor", passed=not found["implausible"], **found)
+        self.badge("NEEDS_REVIEW", when=found["needs_review"])
+        return Refusal("IMPLAUSIBLE", None, "floor", found, "passed") if found["implausible"] else None
+
+    def _more_baselines(self, autocast: str | None) -> None:
+        """Time what was asked for beside eager."""
+        if "compile" in self.session.baselines:
+            base = challenge.Baseline("compile", autocast, compiled=True)
+            self.others["compile"] = timing.Timer(self, base, pairs=3, most=3).run()
 
     def _document(self, outcome: Refusal | tuple[str, str | None]) -> dict[str, Any]:
         item, session = self.item, self.session
@@ -177,6 +238,7 @@ class Verification:
             "verification_id": hashlib.sha256(f"{key}|{now}".encode()).hexdigest()[:32],
             "key": key,
             "protocol": PROTOCOL,
+            "replay_of": self.replay["verification_id"] if self.replay else None,
             "kbstats_version": item.kbstats_version,
             "kernel_sha256": item.kernel_sha256,
             "reference_sha256": item.reference_sha256,
@@ -208,8 +270,10 @@ class Verification:
             "sandbox": session.sandbox,
             "verified_at": now,
             "checks": self.checks.rows(),
-            "timings": self.timed.rows("eager") if self.timed else [],
-            "baselines": self._baselines(speed),
+            "timings": self._timings(),
+            "kernels": self.timed.kernels if self.timed else [],
+            "gpu_state": session.monitor.summary(self.started) if session.monitor.working else {},
+            "baselines": self._baselines(),
             "machine": session.machine,
             "seeds": {
                 "construct": self.first_seed,
@@ -221,29 +285,26 @@ class Verification:
             "verified_calls": gathered.get("calls", 0) + (self.timed.calls if self.timed else 0),
         }
 
+    def _timings(self) -> list[dict[str, Any]]:
+        rows = self.timed.rows("eager") if self.timed else []
+        for name, other in self.others.items():
+            rows += other.rows(name) if isinstance(other, pairs.Timed) else []
+        return rows
+
     def _summary(self) -> dict[str, Any]:
         try:
             return self.oracle.ask({"op": "summary"}, 10.0)
         except (procs.OracleError, procs.WorkerDiedError, procs.WorkerTimeoutError):
             return {}
 
-    def _baselines(self, speed: Speed | None) -> dict[str, Any]:
-        if speed is None or self.timed is None:
+    def _baselines(self) -> dict[str, Any]:
+        if self.speed is None or self.timed is None:
             return {}
-        pairs = self.timed.pairs
-        return {
-            "eager": {
-                "speedup": speed.value,
-                "speedup_lo": speed.low,
-                "speedup_hi": speed.high,
-                "pairs": len(pairs),
-                "calls_a_block": self.timed.count,
-                "ref_us": timing.stats.median([p.median("ref") for p in pairs]) * 1e6,
-                "cand_us": timing.stats.median([p.median("cand") for p in pairs]) * 1e6,
-                "control_deviation": self.timed.deviation(),
-                "input_shapes": self.info["input_shapes"],
-            }
-        }
+        found = self.timed.baselines("eager")
+        found["eager"] |= {"input_shapes": self.info["input_shapes"], "precision_class": self.klass}
+        for name, other in self.others.items():
+            found |= other.baselines(name) if isinstance(other, pairs.Timed) else {name: {"missing": other.verdict}}
+        return found
 
 
 def result_key(item: Item, found: dict[str, Any], device: str) -> str:

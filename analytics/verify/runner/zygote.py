@@ -8,6 +8,8 @@ CUDA (a CUDA context does not survive a fork) and never runs a parallel operatio
 from __future__ import annotations
 
 import contextlib
+import gc
+import importlib
 import json
 import os
 import signal
@@ -29,10 +31,15 @@ def main(fd: int) -> None:
     """Serve spawn requests on the control socket until it closes, then end."""
     syscalls.die_with_parent()
     control = socket.socket(fileno=fd)
-    import torch  # noqa: F401
+    from . import machine, model_worker, oracle, probe  # noqa: F401  torch comes with them, before the first fork
 
-    from . import machine, model_worker, oracle, probe  # noqa: F401
+    # Half a second in every worker otherwise; it does not touch CUDA (torch.utils.cpp_extension does).
+    with contextlib.suppress(Exception):
+        importlib.import_module("triton")
 
+    # What exists now stays: without this a collection in a worker touches, and so copies, every page.
+    gc.collect()
+    gc.freeze()
     scratch = os.environ.pop("KBV_SCRATCH")
     private = _private_scratch(scratch) if os.environ.pop("KBV_PRIVATE", "") else False
     _send(control, {"ready": True, "private": private})
@@ -118,7 +125,7 @@ def _child(request: dict, fds: list[int]) -> None:
                 from . import model_worker
 
                 model_worker.main(sock, files, home)
-    except BaseException:  # noqa: BLE001
+    except BaseException:  # noqa: BLE001  foreign code raises what it likes
         traceback.print_exc()
         sys.stderr.flush()
         os._exit(71)

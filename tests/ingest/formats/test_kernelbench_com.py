@@ -172,3 +172,9 @@ def test_real_annotations(read, claimed, real):
         want[line.split(":", 1)[1].split("#")[0].strip()] += 1
     assert verdicts == want
     assert problems == 1
+
+
+def test_no_tokens_are_unknown_tokens():
+    from kbstats.ingest.formats.kernelbench_com_runs import _count
+
+    assert [_count(v) for v in (0, -1, None, 7)] == [None, None, None, 7]

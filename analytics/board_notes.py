@@ -1,0 +1,186 @@
+"""What a reader must know before reading a board: what it pools, leaves out, and where orders disagree."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from kbstats.analytics.output import rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import duckdb
+
+_POOLED = """
+select
+    list(distinct variant_key(variant)) filter (where counted) as variants,
+    list(distinct mode) filter (where counted and mode is not null) as modes,
+    list(distinct sweep) filter (where counted and sweep is not null) as sweeps,
+    list(distinct gpu_key(hardware)) filter (where counted and hardware is not null) as gpus,
+    list(distinct suite) filter (where counted) as suites,
+    list(distinct level::varchar) filter (where counted and level is not null) as levels,
+    any_value(verified_on) as verified_on,
+    count(*) filter (where left_out = 'linked') as linked,
+    count(*) filter (where left_out = 'skipped') as skipped,
+    count(*) filter (where left_out = 'not_judged') as not_judged,
+    count(*) filter (where left_out is null and not counted) as infra,
+    count(*) filter (where counted and list_contains(codes, 'sweep_invalid')) as invalid
+from board_runs
+"""
+_LEVELS = """
+select
+    key, level, count(*) as n, count(*) filter (where counts_correct) as correct,
+    count(*) filter (where speedup > 1) as fast
+from board_runs
+where counted and level is not null
+group by key, level
+"""
+_PROBLEMS = "select distinct model, problem_key from board_runs where counted"
+_OFFERED = """
+with attempted as (
+    select distinct suite, level, variant_key(variant) as variant, problem_name from board_runs where counted
+),
+offered as (
+    select p.suite, p.level, variant_key(p.variant) as variant, p.problem_name
+    from problems as p
+    semi join attempted as a
+        on p.suite = a.suite and p.level is not distinct from a.level and variant_key(p.variant) = a.variant
+    union
+    from attempted
+)
+select count(*) from offered
+"""
+_KEEP_SHARED = """
+delete from board_runs where problem_key in (
+    select problem_key from board_runs where counted group by problem_key
+    having count(distinct key) < (select count(distinct key) from board_runs where counted)
+) or not exists (select 1 from board_runs as b where b.counted and b.problem_key = board_runs.problem_key)
+"""
+
+_LEFT_OUT = {
+    "linked": "stand in a richer record of the same run",
+    "skipped": "were skipped",
+    "not_judged": "were judged by nobody",
+    "infra": "failed by harness or infrastructure",
+}
+
+
+def listed(values: Sequence[str], most: int = 4) -> str:
+    """Names with commas, the first few of many."""
+    shown = ", ".join(map(str, values[:most]))
+    return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
+
+
+def pooled(con: duckdb.DuckDBPyConnection, *, trust: str, by: str) -> list[str]:
+    """What each number of the board mixes, what was left out and why."""
+    r = rows_of(con.execute(_POOLED))[0]
+    notes = []
+    for key, one, many, dimension in (
+        ("suites", "suite", "suites", "suite"),
+        ("levels", "level", "levels", "level"),
+        ("variants", "variant", "variants", "variant"),
+        ("modes", "mode", "modes", "mode"),
+        ("sweeps", "sweep", "sweeps", "sweep"),
+        ("gpus", "hardware", "GPU models", "hardware"),
+    ):
+        values = sorted(r[key] or [])
+        if len(values) > 1 and by not in {dimension, "run"}:
+            notes.append(f"pools {len(values)} {many} ({listed(values)}): --{one} or --by {dimension} separates them")
+    if trust == "verified":
+        notes.append(
+            f"verified on {r['verified_on']}: speedups are the measured ones, and what was not re-run does not count"
+            if r["verified_on"]
+            else "nothing has been re-run; kbstats verify --problems FOLDER re-runs the best claims"
+        )
+    if reasons := [f"{r[k]} {words}" for k, words in _LEFT_OUT.items() if r[k]]:
+        notes.append(f"left out of n: {', '.join(reasons)}")
+    if r["invalid"]:
+        notes.append(
+            f"{r['invalid']} runs failed as their whole sweep did, by no doing of their kernels: "
+            "`kbstats failures --patterns`"
+        )
+    return notes
+
+
+_BASELINE = """
+select
+    count(*) filter (where b.speedup is not null) as got,
+    count(*) as correct,
+    count(*) filter (where b.speedup is null and r.runtime_us is null) as untimed,
+    count(*) filter (where b.speedup is null and r.runtime_us is not null) as unmatched
+from board_runs as b
+inner join runs as r on b.run_id = r.run_id
+where b.counted and b.counts_correct
+"""
+
+
+def baseline(con: duckdb.DuckDBPyConnection, name: str | None) -> list[str]:
+    """How many runs have a speedup against the baseline asked for, and why the others have none."""
+    if name is None:
+        return []
+    r = rows_of(con.execute(_BASELINE))[0]
+    why = [f"{r['untimed']} without a runtime of their own"] if r["untimed"] else []
+    why += [f"{r['unmatched']} without one timing of that GPU, suite and problem"] if r["unmatched"] else []
+    rest = f"; none for {', '.join(why)}" if why else ""
+    return [f"speedups against {name}: {r['got']} of {r['correct']} correct runs have one{rest}"]
+
+
+def keep_shared(con: duckdb.DuckDBPyConnection) -> None:
+    """Keep only the problems that every row of the board attempted."""
+    con.execute(_KEEP_SHARED)
+
+
+def offered(con: duckdb.DuckDBPyConnection) -> int:
+    """Problems that the suites of the board offer at its levels and variants, as far as any source tells."""
+    found = con.execute(_OFFERED).fetchone()
+    return int(found[0]) if found else 0
+
+
+def coverage(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]]) -> list[str]:
+    """How many problems the models share; adds `n_shared`, the number that all of them attempted."""
+    attempted: dict[str, set[str]] = {}
+    for model, problem in con.execute(_PROBLEMS).fetchall():
+        attempted.setdefault(model, set()).add(problem)
+    sets = list(attempted.values())
+    shared = set.intersection(*sets) if sets else set()
+    for r in rows:
+        r["n_shared"] = len(shared)
+    if len(sets) < 2 or all(s == sets[0] for s in sets):
+        return []
+    counts = listed([f"{m} {len(s)}" for m, s in sorted(attempted.items())])
+    hint = ": --shared restricts the board to these" if shared else ""
+    return [f"models attempted different problems and share {len(shared)} ({counts}){hint}"]
+
+
+def simpson(con: duckdb.DuckDBPyConnection, *, sort: str, most: int = 3) -> list[str]:
+    """Pairs whose pooled order is the other way round at every level that both ran (Simpson's paradox).
+
+    Args:
+        con: A connection with `board_runs`.
+        sort: The board's key; only rates can be compared level by level.
+        most: Most warnings to give.
+    """
+    if sort not in {"fast_1", "correct_rate", "fast_0"}:
+        return []
+    column = "fast" if sort == "fast_1" else "correct"
+    counts: dict[str, dict[int, tuple[int, int]]] = {}
+    for r in rows_of(con.execute(_LEVELS)):
+        counts.setdefault(r["key"], {})[r["level"]] = (r[column], r["n"])
+    pooled_rate = {
+        key: sum(k for k, _ in levels.values()) / sum(n for _, n in levels.values()) for key, levels in counts.items()
+    }
+    notes = []
+    for a, b in itertools.permutations(sorted(counts), 2):
+        both = sorted(counts[a].keys() & counts[b].keys())
+        if len(both) < 2 or pooled_rate[a] <= pooled_rate[b]:
+            continue
+        gaps = [counts[b][v][0] / counts[b][v][1] - counts[a][v][0] / counts[a][v][1] for v in both]
+        if min(gaps) >= 0 and max(gaps) > 0:
+            where = ", ".join(map(str, both))
+            notes.append(
+                f"{a} is above {b} over all levels, yet not above it at any level that both ran ({where}): "
+                "the mix of levels decides"
+            )
+    more = [] if len(notes) <= most else [f"and {len(notes) - most} more such pairs"]
+    return notes[:most] + more

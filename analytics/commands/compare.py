@@ -1,0 +1,83 @@
+"""`kbstats compare`: two models, modes or sweeps on the problems that both ran."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from kbstats.analytics.commands.leaderboard import Trust
+from kbstats.analytics.output import Column, Format, emit, number, plain, to_json
+
+
+class Side(StrEnum):
+    """What is compared."""
+
+    model = "model"
+    mode = "mode"
+    sweep = "sweep"
+
+
+def command(  # noqa: PLR0917  options of a command line
+    a: Annotated[str, typer.Argument(help="A model, mode or sweep.")],
+    b: Annotated[str, typer.Argument(help="Another one.")],
+    by: Annotated[Side, typer.Option(help="What the two names are.")] = Side.model,
+    level: Annotated[list[int] | None, typer.Option(help="Level; repeatable.")] = None,
+    variant: Annotated[list[str] | None, typer.Option(help="Problem variant; repeatable.")] = None,
+    suite: Annotated[list[str] | None, typer.Option(help="Suite; repeatable.")] = None,
+    sweep: Annotated[list[str] | None, typer.Option(help="Sweep; repeatable.")] = None,
+    mode: Annotated[list[str] | None, typer.Option(help="Tool tier; repeatable.")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Model; repeatable.")] = None,
+    hardware: Annotated[list[str] | None, typer.Option(help="GPU of the claim; repeatable.")] = None,
+    trust: Annotated[Trust, typer.Option(help="What counts: claims, audited or re-run ones.")] = Trust.claimed,
+    exclude_infra: Annotated[bool, typer.Option(help="Take out runs failed by harness or infrastructure.")] = False,
+    db: Annotated[Path | None, typer.Option(help="Database file.  [default: $KBSTATS_DB or kbstats.duckdb]")] = None,
+    fmt: Annotated[Format, typer.Option("--format", help="csv and md list the pairs.")] = Format.table,
+) -> None:
+    """Pair two models (or modes, or sweeps) on shared problems: wins, ties, losses, ratio of speedups.
+
+    Example: kbstats compare gpt-5.5-priority grok-4.3 --level 3 --trust audited
+    """
+    from kbstats.analytics import compare, leaderboards, warehouse
+
+    filters = leaderboards.Filters(
+        levels=level or [], variants=variant or [], suites=suite or [], sweeps=sweep or [], modes=mode or [],
+        models=model or [], hardwares=hardware or [], trust=trust.value, exclude_infra=exclude_infra,
+    )  # fmt: skip
+    con = warehouse.open_read(db or warehouse.default_db())
+    try:
+        found = compare.compare(con, a, b, filters, side=by.value)
+    finally:
+        con.close()
+    if fmt is Format.json:
+        print(to_json(found))
+    elif fmt is Format.table:
+        _print(found)
+    else:
+        emit(found["pair_rows"], fmt)
+
+
+def _print(f: dict[str, Any]) -> None:
+    print(plain(f"A  {f['a']}"))
+    print(plain(f"B  {f['b']}"))
+    print(f"\n{f['pairs']} shared problems and samples: A wins {f['wins']}, ties {f['ties']}, loses {f['losses']}")
+    if f["p_value"] is not None:
+        print(f"sign test: p = {f['p_value']:.3g} that the split is chance")
+    if f["ratio"] is not None:
+        between = "" if f["ratio_lo"] is None else f" [{f['ratio_lo']:.2f}–{f['ratio_hi']:.2f}]"
+        print(f"speedup of A over speedup of B: {f['ratio']:.2f}{between}, geometric mean of {f['n_ratio']} pairs")
+    columns = [Column(k, k, right=True) for k in ("wins", "ties", "losses")]
+    if f["by_level"]:
+        print()
+        ratio = Column("ratio", "A/B", number(2), right=True)
+        emit(f["by_level"], Format.table, [Column("level", "level", right=True), *columns, ratio])
+    if f["by_class"]:
+        print()
+        lost = [Column("a_lost", "A lost", right=True), Column("b_lost", "B lost", right=True)]
+        emit(f["by_class"], Format.table, [Column("class", "lost by"), *lost])
+    for side in ("a", "b"):
+        if only := f[f"only_{side}"]:
+            names = ", ".join(f"L{r['level']} P{r['problem_id']}" for r in only[:12])
+            more = f" and {len(only) - 12} more" if len(only) > 12 else ""
+            print(plain(f"\nonly {side.upper()} ran {len(only)} problems, not counted: {names}{more}"))

@@ -1,0 +1,77 @@
+"""What a filter could have asked for: the names on offer, where one matches nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kbstats.analytics.board_notes import listed
+from kbstats.ingest.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import duckdb
+
+# One select a filter: what it may be, as text, once each.
+_VALUES = {
+    "levels": "select level::varchar as v from runs",
+    "variants": "select variant_key(variant) as v from runs",
+    "suites": "select suite as v from runs",
+    "sweeps": "select sweep as v from runs",
+    "modes": "select mode as v from runs",
+    "models": "select unnest([model, model_raw]) as v from runs",
+    "hardwares": "select unnest([upper(hardware), gpu_key(hardware)]) as v from runs",
+    "backends": "select backend as v from runs",
+    "precisions": "select precision as v from runs",
+}
+_BASELINES = """
+select baseline as v from baselines
+union select baseline from runs
+union select name[12:] from metrics where starts_with(name, 'speedup.vs_')
+"""
+_VERIFIED = "select gpu_model as v from run_verifications"
+
+
+def _values(con: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
+    return sorted({r[0] for r in con.execute(sql).fetchall() if r[0] is not None})
+
+
+def missing(con: duckdb.DuckDBPyConnection, filters: Mapping[str, Any]) -> list[str]:
+    """A line for each filter that no run fits, with what there is.
+
+    Args:
+        con: A connection.
+        filters: The macros' names of filters (`levels`, `models` ...) and the values asked for.
+    """
+    out = []
+    for name, sql in _VALUES.items():
+        asked: Sequence[Any] = filters.get(name) or ()
+        if not asked:
+            continue
+        there = _values(con, sql)
+        fold = str.upper if name == "hardwares" else str
+        wanted = {"original" if name == "variants" and v == "default" else fold(str(v)) for v in asked}
+        if not wanted & set(there):
+            option = "hardware" if name == "hardwares" else name.removesuffix("s")
+            out.append(f"no run has --{option} {listed(sorted(wanted))}: there are {listed(there) or 'none'}")
+    return out
+
+
+def check_baseline(con: duckdb.DuckDBPyConnection, baseline: str | None) -> None:
+    """Refuse a baseline that nothing was timed against.
+
+    Raises:
+        UsageError: naming those there are.
+    """
+    if baseline is not None and baseline not in (there := _values(con, _BASELINES)):
+        raise UsageError(f"no baseline {baseline!r}", hint=f"there are {listed(there) or 'none'}; or name a file")
+
+
+def check_verified_on(con: duckdb.DuckDBPyConnection, gpu: str | None) -> None:
+    """Refuse a GPU model without results.
+
+    Raises:
+        UsageError: naming those there are.
+    """
+    if gpu is not None and gpu not in (there := _values(con, _VERIFIED)):
+        raise UsageError(f"nothing was re-run on {gpu!r}", hint=f"there are results of {listed(there) or 'no GPU'}")

@@ -1,0 +1,123 @@
+"""Whose kernels ran, and is the time possible? Badges and a floor, measured on the GPU of the run."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+CLASSES = (
+    ("copy", r"^(Memcpy|Memset)"),
+    ("compiler", r"^triton_(poi|red|per|tem|for|unk)_"),
+    ("aten", r"\bat::|at_cuda_detail|^(void )?(vectorized|unrolled)_elementwise|^(void )?(cunn_|softmax_warp)"),
+    (
+        "library",
+        r"cublas|cudnn|cutlass|nvjet|xmma|splitKreduce|gemmSN|gemv2|gemvx|^(ampere|hopper|sm\d\d|volta|maxwell)_|sgemm|\bcub::",
+    ),
+)
+"""Classes of kernels by their names, first match; any other name is the author's own (CUDA or Triton)."""
+
+MAX_KERNELS = 40
+SHARE = 0.95
+"""From this part of the GPU time on, a kernel is somebody else's work."""
+
+IMPLAUSIBLE = 0.9
+"""Below this part of the time that writing the result takes, a time cannot be true."""
+
+BEYOND_L2 = 2.0
+"""Data of this many L2 caches has to go through memory."""
+
+
+def classify(name: str) -> str:
+    """Return the class of one kernel's name.
+
+    >>> classify("void at::native::vectorized_elementwise_kernel<4>"), classify("row_softmax")
+    ('aten', 'authored')
+    """
+    return next((label for label, words in CLASSES if re.search(words, name)), "authored")
+
+
+def profile(model: Any, args: list[Any], calls: int = 3) -> str:
+    """Return one line a kernel: microseconds a call, a tab, its name. Runs in the worker: a claim, not a fact."""
+    import torch
+    from torch.profiler import ProfilerActivity
+
+    model(*args)
+    torch.cuda.synchronize()
+    with torch.profiler.profile(activities=[ProfilerActivity.CUDA]) as seen:
+        for _ in range(calls):
+            model(*args)
+        torch.cuda.synchronize()
+    total: dict[str, float] = {}
+    for event in seen.events() or []:
+        if event.device_type == torch.autograd.DeviceType.CUDA:
+            total[event.name] = total.get(event.name, 0.0) + event.time_range.elapsed_us() / calls
+    top = sorted(total.items(), key=lambda kv: -kv[1])[:MAX_KERNELS]
+    return "\n".join(f"{us:.3f}\t{name[:160]}" for name, us in top)
+
+
+def read(text: str) -> list[dict[str, Any]]:
+    """Read what `profile` wrote; a line of another form is dropped."""
+    found = []
+    for line in text.splitlines()[:MAX_KERNELS]:
+        number, _, name = line.partition("\t")
+        if re.fullmatch(r"\d{1,9}\.\d{3}", number) and name.isprintable():
+            found.append({"name": name[:160], "us": float(number), "class": classify(name)})
+    return found
+
+
+def badges(kernels: list[dict[str, Any]], source: str) -> list[str]:
+    """Return the badges that follow from who did the work."""
+    total = sum(k["us"] for k in kernels)
+    if not total:
+        return []
+    share = {c: sum(k["us"] for k in kernels if k["class"] == c) / total for c in ("library", "aten", "compiler")}
+    authors = bool(re.search(r"@triton\.(jit|autotune)|__global__", source))
+    found = []
+    if share["library"] + share["aten"] >= SHARE:
+        found.append("LIBRARY_CALL")
+        if authors:
+            found.append("DECOY_KERNEL")
+    elif share["compiler"] >= SHARE:
+        found.append("COMPILER_ONLY")
+    return found
+
+
+def bandwidth(device: str) -> float:
+    """Measure a copy within the GPU's memory, bytes read and written a second."""
+    import torch
+
+    source = torch.empty(1 << 28, dtype=torch.float32, device=device).normal_()
+    target = torch.empty_like(source)
+    best = float("inf")
+    for _ in range(8):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        target.copy_(source)
+        end.record()
+        torch.cuda.synchronize()
+        best = min(best, begin.elapsed_time(end) * 1e-3)
+    size = source.numel() * source.element_size()
+    del source, target
+    torch.cuda.empty_cache()
+    return 2.0 * size / best
+
+
+def plausibility(busy_s: float, sizes: dict[str, int], rate: float, l2_bytes: int) -> dict[str, Any]:
+    """Compare a call's GPU time with what moving its data takes.
+
+    Args:
+        busy_s: GPU time of a call.
+        sizes: bytes of `inputs`, `parameters` and `outputs`.
+        rate: measured bytes a second.
+        l2_bytes: size of the L2; data that fits there need not go through memory.
+    """
+    hard, soft = sizes["outputs"] / rate, sum(sizes.values()) / rate
+    beyond = sizes["outputs"] > BEYOND_L2 * l2_bytes
+    return {
+        "copy_gb_s": rate / 1e9,
+        "busy_us": busy_s * 1e6,
+        "floor_outputs_us": hard * 1e6,
+        "floor_all_us": soft * 1e6,
+        "implausible": beyond and busy_s < IMPLAUSIBLE * hard,
+        "needs_review": sum(sizes.values()) > BEYOND_L2 * l2_bytes and busy_s < soft,
+    }

@@ -1,0 +1,185 @@
+"""What was timed: pairs of processes, and the speedups that follow from them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import stats
+from .verdict import Speed
+
+NAMES = {"eager": "eager", "busy": "gpu_busy", "graph": "cuda_graph"}
+"""Name of a mode's row among the document's baselines."""
+
+CLOCKS_APART = 0.02
+"""A pair is dropped when the SM clocks of its sides differ by more than this part."""
+
+
+@dataclass
+class Pair:
+    """Times of one pair of processes, seconds a call."""
+
+    times: dict[str, list[float]] = field(default_factory=lambda: {"ref": [], "cand": [], "ctl": []})
+    outer: dict[str, list[float]] = field(default_factory=lambda: {"ref": [], "cand": [], "ctl": []})
+    gaps: dict[str, list[float]] = field(default_factory=lambda: {"ref": [], "cand": [], "ctl": []})
+    """What the outer clock saw beyond the inner one, seconds a call, one value a block."""
+    modes: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    """Times by mode and side, of the modes beside the first."""
+    spans: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: {"ref": [], "cand": [], "ctl": []})
+    blocks: dict[str, list[float]] = field(default_factory=lambda: {"ref": [], "cand": [], "ctl": []})
+    """The median of each block, two a round."""
+    clocks: dict[str, int | None] = field(default_factory=dict)
+    slowed: bool = False
+    by_round: bool = False
+
+    def median(self, side: str) -> float:
+        """Median time of a call."""
+        return stats.median(self.times[side])
+
+    def ratio(self, other: str) -> float:
+        """Return how many times longer the reference takes than another side.
+
+        On a GPU the median over the rounds, each of which saw the host in one mood: launch overhead
+        drifts by tens of per cent within a second. On the CPU the ratio of medians, as calibrated.
+        """
+        if not self.by_round:
+            return self.median("ref") / self.median(other)
+        logs = [math.log(a / b) for a, b in zip(self.blocks["ref"], self.blocks[other], strict=True)]
+        rounds = [sum(logs[i : i + 2]) / len(logs[i : i + 2]) for i in range(0, len(logs), 2)]
+        return math.exp(stats.median(rounds))
+
+    def outer_ratio(self) -> float | None:
+        """How many times longer the reference takes than the candidate, by the outer clock."""
+        if not self.outer["ref"] or not self.outer["cand"]:
+            return None
+        # The least of all blocks on each side: a busy machine only ever adds to a block.
+        ref = min(self.blocks["ref"])
+        more = min(self.outer["cand"]) - min(self.outer["ref"])
+        # A candidate cannot take less than nothing: 1 % of the reference is the floor.
+        return ref / max(ref + more, 0.01 * ref)
+
+    @property
+    def clock_mhz(self) -> int | None:
+        """SM clock while the candidate ran, None where it is not known."""
+        return self.clocks.get("cand") or self.clocks.get("ref")
+
+    @property
+    def kept(self) -> bool:
+        """Whether the clocks of both sides were alike and the hardware did not slow itself down."""
+        known = [c for side, c in self.clocks.items() if c and side in {"ref", "cand"}]
+        return not self.slowed and (len(known) < 2 or max(known) <= (1.0 + CLOCKS_APART) * min(known))
+
+
+@dataclass
+class Timed:
+    """All pairs of one candidate against one baseline."""
+
+    pairs: list[Pair]
+    calls: int
+    fresh: bool
+    count: int
+    missing: dict[str, str] = field(default_factory=dict)
+    """Modes that could not be timed, with the reason."""
+    kernels: list[dict[str, Any]] = field(default_factory=list)
+    """Kernels of a call, as the candidate's process saw them."""
+
+    def used(self) -> list[Pair]:
+        """Return the pairs that count: those kept, or all when fewer than three were."""
+        kept = [p for p in self.pairs if p.kept]
+        return kept if len(kept) >= 3 else self.pairs
+
+    def speed(self) -> Speed:
+        """Speedup with its interval, widened by what the control deviates from 1.
+
+        The inner clock stands in the candidate's process and may be patched, or work moved behind it.
+        Where the outer clock puts the speedup wholly below the inner one, the outer clock's counts: a
+        false inner clock gains no more than the outer one's own error.
+        """
+        inner = Speed(*stats.log_interval([p.ratio("cand") for p in self.used()], self.deviation()))
+        outer = self.outer_speed()
+        return outer if outer is not None and outer.high < inner.low else inner
+
+    def outer_speed(self) -> Speed | None:
+        """The speedup by clocks that the candidate cannot reach, None without them.
+
+        The reference's call time, which its own process measured, plus what a block took longer or
+        shorter on the candidate's side: what surrounds the calls is the same on both sides.
+        """
+        ratios = [r for p in self.used() if (r := p.outer_ratio()) is not None]
+        return Speed(*stats.log_interval(ratios, self.deviation())) if len(ratios) >= 2 else None
+
+    def deviation(self) -> float:
+        """Mean log ratio of reference and control, 0 without one."""
+        controls = [math.log(p.ratio("ctl")) for p in self.used() if p.times["ctl"]]
+        return abs(math.fsum(controls) / len(controls)) if controls else 0.0
+
+    def mode(self, name: str) -> tuple[Speed, float, float, int] | None:
+        """Return (speedup, reference seconds, candidate seconds, pairs) of another mode, None without times."""
+        found = [p.modes[name] for p in self.used() if p.modes.get(name, {}).get("cand")]
+        if len(found) < 2:
+            return None
+        sides = [(stats.median(m["ref"]), stats.median(m["cand"])) for m in found]
+        speed = Speed(*stats.log_interval([r / c for r, c in sides]))
+        return speed, stats.median([r for r, _ in sides]), stats.median([c for _, c in sides]), len(found)
+
+    def rows(self, baseline: str) -> list[dict[str, Any]]:
+        """Rows of the document, microseconds."""
+        used = self.used()
+        rows = []
+        for i, p in enumerate(self.pairs):
+            sides = {baseline: p.times, **({NAMES[k]: v for k, v in p.modes.items()} if baseline == "eager" else {})}
+            rows += [
+                {
+                    "baseline": name,
+                    "pair": i,
+                    "ref_us": stats.median(times["ref"]) * 1e6,
+                    "cand_us": stats.median(times["cand"]) * 1e6,
+                    "kept": any(p is u for u in used),
+                    "clock_mhz": p.clock_mhz,
+                }
+                for name, times in sides.items()
+                if times["ref"] and times["cand"]
+            ]
+        return rows
+
+    def baselines(self, name: str) -> dict[str, Any]:
+        """Return the document's baselines: the one that was timed against, and its other modes."""
+        speed, pairs = self.speed(), self.used()
+        found: dict[str, Any] = {
+            name: {
+                **_row(
+                    speed,
+                    stats.median([p.median("ref") for p in pairs]),
+                    stats.median([p.median("cand") for p in pairs]),
+                    len(pairs),
+                ),
+                "calls_a_block": self.count,
+                "control_deviation": self.deviation(),
+                "outer_clock": _bounds(self.outer_speed()),
+                "dropped_pairs": len(self.pairs) - len(pairs),
+            }
+        }
+        if name == "eager":
+            for mode in ("busy", "graph"):
+                row = self.mode(mode)
+                if row:
+                    found[NAMES[mode]] = _row(*row)
+                elif mode in self.missing:
+                    found[NAMES[mode]] = {"missing": self.missing[mode]}
+        return found
+
+
+def _bounds(speed: Speed | None) -> list[float] | None:
+    return None if speed is None else [speed.low, speed.value, speed.high]
+
+
+def _row(speed: Speed, ref_s: float, cand_s: float, pairs: int) -> dict[str, Any]:
+    return {
+        "speedup": speed.value,
+        "speedup_lo": speed.low,
+        "speedup_hi": speed.high,
+        "pairs": pairs,
+        "ref_us": ref_s * 1e6,
+        "cand_us": cand_s * 1e6,
+    }

@@ -1,0 +1,12 @@
+-- purpose: faster than the roofline that its own source computed for it
+-- severity: error
+-- blocks: speed
+-- threshold: 1.0, by definition of the share; 5 % is left for clocks above the data sheet's
+select
+    run_id,
+    printf('%s of %.2f: below the memory or compute floor that the source itself names', max_by(name, value), max(value)) as message,
+    max(value) as value,
+    1.0 as threshold
+from metrics
+where name in ('sol.score', 'roofline.fraction') and subject <> 'reference' and source <> 'heuristic' and turn is null and value > 1.05
+group by run_id

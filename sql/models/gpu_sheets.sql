@@ -1,0 +1,17 @@
+-- purpose: limits of each GPU model from data/gpus.toml, as a table; of several boards of one model the highest, so that a bound holds for all
+-- grain: gpu
+-- inputs:
+create or replace view gpu_sheets as
+select
+    sheet.gpu,
+    sheet.bandwidth_gbs::double as bandwidth_gbs,
+    sheet.fp32_tflops::double as fp32_tflops,
+    sheet.board_power_w::double as board_power_w
+from (
+    values
+    ('H200', 4800.0, 67.0, 700.0),
+    ('H100', 3350.0, 67.0, 700.0),
+    ('A100', 2039.0, 19.5, 400.0),
+    ('L40S', 864.0, 91.6, 350.0),
+    ('RTX 4090', 1008.0, 82.6, 450.0)
+) as sheet (gpu, bandwidth_gbs, fp32_tflops, board_power_w);

@@ -1,0 +1,61 @@
+-- purpose: failures that belong to a whole sweep and not to its kernels: one marker on 80 % of it, or on ten problems in a row
+-- grain: suite, sweep, variant, model, failure_class
+-- inputs: runs, run_outcomes
+create or replace view sweep_patterns as
+with ended as (
+    select
+        r.run_id,
+        r.suite,
+        r.sweep,
+        r.variant,
+        coalesce(r.model, r.model_raw, '(unknown)') as model,
+        concat_ws('/', r.level, r.problem_id, r.problem_name) as problem,
+        o.failure_class,
+        o.owner,
+        -- In the order in which harnesses go through a suite.
+        row_number() over (
+            partition by r.suite, r.sweep, r.variant, coalesce(r.model, r.model_raw, '(unknown)')
+            order by r.level, r.problem_id, r.problem_name, r.sample_id, r.run_id
+        ) as place
+    from runs as r
+    inner join run_outcomes as o on r.run_id = o.run_id
+    where o.outcome not in ('skipped', 'in_progress') and o.decided_by <> 'nothing'
+),
+sizes as (
+    select suite, sweep, variant, model, count(*) as n_runs
+    from ended
+    group by all
+),
+-- What a model's kernels do wrong is no fault of the sweep, however often it does it: only what the
+-- machinery does counts, and no answer holding code, a context that one kernel broke for the next, and the
+-- wrong architecture named for all.
+islands as (
+    select
+        *,
+        place - row_number() over (partition by suite, sweep, variant, model, failure_class order by place) as island
+    from ended
+    where owner in ('harness', 'infrastructure', 'provider') or failure_class in ('llm.no_code', 'cuda.illegal_address', 'cuda.no_kernel_image')
+),
+streaks as (
+    select suite, sweep, variant, model, failure_class, island, count(*) as n, count(distinct problem) as streak
+    from islands
+    group by all
+)
+select
+    s.suite,
+    s.sweep,
+    s.variant,
+    s.model,
+    s.failure_class,
+    sum(s.n)::bigint as n,
+    z.n_runs,
+    sum(s.n) / z.n_runs as share,
+    max(s.streak) as longest_streak,
+    -- Ten runs at least: four of five is no pattern.
+    z.n_runs >= 10 and (sum(s.n) >= 0.8 * z.n_runs or max(s.streak) >= 10) as invalid
+from streaks as s
+inner join sizes as z
+    on
+        s.suite = z.suite and s.sweep is not distinct from z.sweep
+        and s.variant is not distinct from z.variant and s.model = z.model
+group by s.suite, s.sweep, s.variant, s.model, s.failure_class, z.n_runs;

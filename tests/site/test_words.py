@@ -1,0 +1,168 @@
+"""Sentences and lines: what a refusal says, which line an error names, what a filter is called."""
+
+from __future__ import annotations
+
+import doctest
+import json
+
+import pytest
+from kbstats.site import blocks, boards, erring, highlight, run_view, witness
+
+
+@pytest.mark.parametrize(
+    ("verdict", "found", "said"),
+    [
+        (
+            "INCORRECT:shape",
+            {"input_shapes": [[13, 48]], "expected": [{"dtype": "float32", "shape": [13, 24]}], "got": [{"shape": [16, 24]}], "call": 4},
+            "wrong shape at input [13, 48]: expected [13, 24], got [16, 24] (call 4)",
+        ),
+        (
+            "INCORRECT:dtype",
+            {"input_shapes": [[2]], "expected": [{"dtype": "float32", "shape": [2]}], "got": [{"dtype": "float16", "shape": [2]}]},
+            "wrong type of element at input [2]: expected float32, got float16",
+        ),
+        (
+            "HACK:cache_replay",
+            {"call": 10, "output": 0, "index": [15, 6], "expected": 0.0266728, "got": 0.31393, "error_over_budget": 460318.2, "answer_of_call": 6},
+            (
+                "returned the answer of another call: element [15, 6]: expected 0.02667, got 0.3139, "
+                "460,318 times the error allowed (call 10, the answer of call 6)"
+            ),
+        ),
+        ("HACK:timer", {"patched": ["time.time"]}, "patched the clock: time.time"),
+        ("BUILD_FAILED:compile", {"stage": "compile", "error": "no nvcc"}, "compile: no nvcc"),
+        ("INCORRECT", {"shapes": [[1], [2]], "novel": {"a": 1}}, 'wrong result at input [1] and [2] (novel {"a": 1})'),
+        ("INCORRECT", ["free", "form"], '["free", "form"]'),
+    ],
+)  # fmt: skip
+def test_a_witness_is_a_sentence(verdict, found, said):
+    assert witness.sentence(json.dumps(found), verdict) == said
+
+
+def test_a_witness_that_is_no_json_stays_as_it_is():
+    assert witness.sentence("not {json", "INCORRECT") == "not {json"
+    assert witness.sentence(None, "INCORRECT") == ""
+
+
+MODULE = '''import torch
+from torch.utils.cpp_extension import load_inline
+
+cpp = "torch::Tensor f(torch::Tensor x);"
+cuda = r"""
+#include <torch/extension.h>
+__global__ void k(float* x) { x[0] = y; }
+torch::Tensor f(torch::Tensor x) { return x; }
+"""
+ext = load_inline(name="k", cpp_sources=cpp, cuda_sources=[cuda], functions=["f"])
+'''
+
+
+def error(file, line, message=""):
+    return {"file": file, "line": line, "message": message}
+
+
+@pytest.mark.parametrize("source", [MODULE, MODULE + "\n def broken(:\n"], ids=["parses", "does not parse"])
+def test_the_line_of_an_embedded_source(source):
+    lines = erring.Lines(source)
+    # three includes of the builder, an empty first line of the string, then line 6 of the module
+    assert lines.line(error("cuda.cu", 6, 'identifier "y" is undefined')) == 7
+    assert (
+        lines.line(error("cuda.cu", 5, 'identifier "y" is undefined')) == 7
+    )  # another header: the nearest that agrees
+    assert lines.line(error("cuda.cu", 2)) is None  # the builder's own line
+    assert lines.line(error("cuda.cu", 900)) is None
+    assert lines.line(error("stl_algobase.h", 7)) is None
+    assert lines.line(error("kernel.py", 4)) == 4
+    assert lines.line(error("kernel.py", None)) is None
+    assert lines.line(error(None, 4)) is None
+
+
+def test_an_excerpt_stays_text():
+    rows = blocks.excerpt("a\nx = '<script>'\nb", 2, around=1)
+    assert [(n, it) for n, _, it in rows] == [(1, False), (2, True), (3, False)]
+    assert "&lt;script&gt;" in rows[1][1]
+
+
+@pytest.mark.parametrize("language", ["python", "cuda", "cpp", "plain", None])
+@pytest.mark.parametrize(
+    "source",
+    [
+        MODULE,
+        "x = '<b>' # <i>\n@triton.jit\ndef f(): return None",
+        'int main() { /* <a> */ char* s = "</span>"; }',
+        "\x01k\x02",
+        '"""',
+        "'''unterminated",
+    ],
+)
+def test_colour_never_changes_the_text(source, language):
+    import html
+    import re
+
+    from kbstats.site.text import visible
+
+    out = highlight.Highlighter()(source, language)
+    assert re.sub(r"</?span[^>]*>", "", out).count("<") == 0
+    assert html.unescape(re.sub(r"</?span[^>]*>", "", out)) in (source, visible(source))
+
+
+def test_a_diff_marks_lines():
+    lines = run_view.diff("a\nb\nc\nd\ne\nf", "a\nb\nc\nX<b>\ne\nf")
+    out = blocks.diff(lines)
+    assert "<del>-d</del>" in out
+    assert "<ins>+X&lt;b&gt;</ins>" in out
+    assert run_view.diff("a\nb\nc", "x\ny\nz") == []  # written anew: no diff says more than the source
+
+
+def test_selections_of_the_same_runs_share_a_board():
+    def run(i, level, mode):
+        return {
+            "run_id": str(i),
+            "attempted": True,
+            "level": level,
+            "mode": mode,
+            "suite": "s",
+            "variant_key": "original",
+            "gpu": None,
+        }
+
+    runs = [run(1, 1, "all"), run(2, 2, "single"), run(3, 2, "single")]
+    found = boards.selections(runs)
+    assert {s.chosen for s in found} == {
+        (("level", 1),),
+        (("level", 2),),
+        (("mode", "all"),),
+        (("mode", "single"),),
+        (("level", 1), ("mode", "all")),
+        (("level", 2), ("mode", "single")),
+    }
+    assert len({s.key for s in found}) == 2
+
+
+def test_examples_in_docstrings():
+    assert doctest.testmod(witness).failed == 0
+
+
+@pytest.mark.parametrize("prefix", ["", "r", "R"])
+def test_cuda_inside_a_python_string_is_coloured(prefix):
+    out = highlight.Highlighter()(f'x = {prefix}"""\n#include <a.h>\n__global__ void k() {{}}\n"""\n', "cuda")
+    assert '<span class="k">__global__</span>' in out
+    assert '<span class="f">k</span>' in out
+
+
+def test_the_tone_of_a_result_is_what_the_models_let_it_count_for():
+    from kbstats.site.words import verdict_tone
+
+    def tone(verdict, *, decides=True, n_runs=1, ranks=False, refutes=False):
+        return verdict_tone({"verdict": verdict, "decides": decides, "n_runs": n_runs, "ranks": ranks, "refutes": refutes})
+
+    assert tone("CONFIRMED", ranks=True) == "verified"
+    assert tone("CONFIRMED", decides=False) == "open"  # a CPU, no sandbox
+    assert tone("CONFIRMED") == "open"  # another reference
+    assert tone("CONFIRMED", n_runs=None) == "verified"  # a kernel that no run here submitted
+    assert tone("HACK:timing", refutes=True) == "refuted"
+    assert tone("HACK:timing", decides=False) == "open"
+    assert tone("SLOWER_THAN_CLAIMED", ranks=True, refutes=True) == "refuted"
+    assert tone("SLOWER_THAN_CLAIMED", ranks=True) == "verified"  # measured on another GPU than the claim's
+    assert tone("INCONCLUSIVE", ranks=True) == "open"
