@@ -11,7 +11,7 @@ import tomllib
 from importlib.resources import files
 from typing import NamedTuple
 
-_FIELDS = frozenset({"diagnostic", "text"})
+_FIELDS = frozenset({"harness", "diagnostic", "text"})
 _SECTIONS = ("infra.", "compile.", "link.")
 """What a build or an import can fail of; rules of running kernels do not apply to a compiler's words."""
 _WRAPPERS = ("collect2: ", "ninja: ")

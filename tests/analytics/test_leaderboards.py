@@ -115,7 +115,8 @@ def test_run_board(db):
     fill(db, "A", [2.0, 500.0, None], wrong=1)
     rows = lb.board(db.fresh(), lb.Filters(trust="audited"), by="run").rows
     assert [(r["rank"], r["speedup"], r["reason"]) for r in rows] == [
-        (1, 2.0, None), (None, None, "speedup_extraordinary"), (None, None, "correct_without_timing"), (None, None, None),
+        (1, 2.0, None), (None, None, "speedup_extraordinary"), (None, None, "correct_without_timing"),
+        (None, None, "incorrect.no_text"),
     ]  # fmt: skip
 
 

@@ -25,12 +25,13 @@ def test_refused(name: str, verify: Callable[..., dict[str, Any]]) -> None:
     case = ADVERSARIES[name]
     doc = verify(case["source"], PROBLEMS[case["problem"]], budget_s=case.get("budget_s", 2.0))
     assert starts(doc["verdict"], case["verdict"]), (doc["verdict"], doc["gate"], doc["witness"])
-    assert doc["verdict"] != "CONFIRMED"
+    assert doc["verdict"] != "CONFIRMED" or case.get("fair")
     assert str(doc["gate"]) in case["gate"].split("|"), (doc["verdict"], doc["gate"], doc["witness"])
     if case.get("fair"):
-        # It is right, and the reference it spoils is not the one that is timed.
+        # It is right, and the reference it spoils is not the one that is timed: it does without a module's
+        # call and may be a few per cent faster, never by the hundredfold that the sabotage would give.
         assert doc["correctness"] == "passed"
-        assert doc["speedup"] < 2.0
+        assert doc["speedup"] < 1.3
     elif not doc["verdict"].startswith("CONFIRMED_REDUCED"):
         assert doc["correctness"] != "passed"
         assert doc["speedup"] is None
