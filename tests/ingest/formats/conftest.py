@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 import json
+import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -15,6 +17,10 @@ from kbstats.ingest import decode
 from kbstats.ingest.batch import REJECTED, Batch, to_arrow
 from kbstats.ingest.format import Source
 from kbstats.ingest.registry import head_of
+
+_spec = importlib.util.spec_from_file_location("kbstats_test_transcripts", Path(__file__).with_name("transcripts.py"))
+sys.modules[_spec.name] = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(sys.modules[_spec.name])
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 JUNK = st.one_of(

@@ -2,78 +2,20 @@
 
 from __future__ import annotations
 
-import copy
-import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from kbstats.ingest import hashing
-from kbstats.ingest.batch import Batch, to_arrow
-from kbstats.ingest.format import CONTENT, NO, Source
+from kbstats.ingest.format import CONTENT, NO
 from kbstats.ingest.formats.opencode import FORMAT
+from kbstats_test_transcripts import Transcripts, codes, run_of
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "opencode"
 SEEDS = ["run.jsonl"]
 
-ODD = st.sampled_from(
-    [None, True, 0, -1, 1.5, 2**63, "", "x", "NaN", "\ud800", [], {}, [[]], {"a": {"b": []}}, [None], float("nan"), float("inf")]
-)
-
-
-def read(path: Path) -> Batch:
-    source = Source(path, "source", tuple(sorted(FORMAT.companions(path))))
-    batch = Batch("source", str(path))
-    FORMAT.read(source, batch)
-    batch.finish()
-    to_arrow([batch])
-    return batch
-
-
-def run_of(batch: Batch):
-    (run,) = batch.rows["runs"]
-    return run
-
-
-def codes(batch: Batch) -> list[str]:
-    return [i.code for i in batch.rows.get("ingest_issues", [])]
-
-
-def events(name: str) -> list[dict]:
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines() if line.startswith("{")]
-
-
-def places(node, at=()):
-    yield at
-    items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-    for key, value in items:
-        yield from places(value, (*at, key))
-
-
-@settings(
-    max_examples=150, deadline=None, database=None, derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(data=st.data())
-def test_mutated_lines_never_raise(tmp_path: Path, data) -> None:
-    lines = copy.deepcopy(events(data.draw(st.sampled_from(SEEDS))))
-    for _ in range(data.draw(st.integers(1, 5))):
-        if not lines:
-            break
-        *at, last = data.draw(st.sampled_from([p for p in places(lines) if p]))
-        node = lines
-        for key in at:
-            node = node[key]
-        if data.draw(st.booleans()):
-            node[last] = copy.deepcopy(data.draw(ODD))
-        else:
-            del node[last]
-    text = "\n".join(map(json.dumps, lines)).encode()
-    path = tmp_path / "transcript.jsonl"
-    path.write_bytes(text[: data.draw(st.integers(0, len(text)))] if data.draw(st.booleans()) else text)
-    batch = read(path)
-    assert len(batch.rows.get("runs", [])) <= 1
+case = Transcripts(FORMAT, DATA)
+read, events = case.read, case.events
+test_mutated_lines_never_raise = case.never_raises(SEEDS)
 
 
 def test_a_step_is_a_turn() -> None:
