@@ -11,34 +11,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kbstats.ingest import hashing
-from kbstats.ingest.batch import Batch, to_arrow
-from kbstats.ingest.format import CONTENT, EXACT, NAME, NO, Source
+from kbstats.ingest.format import CONTENT, EXACT, NAME, NO
 from kbstats.ingest.formats.atif import FORMAT
+from kbstats_test_transcripts import ODD, Transcripts, codes, places, run_of
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "atif"
 FULL = DATA / "kernel-suite/results/jobs/model-a/sample2/double__small/trajectory.json"
 KERNEL = (DATA / "kernel.py.txt").read_text(encoding="utf-8")
-ODD = st.sampled_from(
-    [None, True, 0, -1, 1.5, 2**63, "", "x", "NaN", "\ud800", [], {}, [[]], {"a": {"b": []}}, [None], float("nan"), float("inf")]
-)
 
 
-def read(path: Path) -> Batch:
-    source = Source(path, "source", tuple(sorted(FORMAT.companions(path))))
-    batch = Batch("source", str(path))
-    FORMAT.read(source, batch)
-    batch.finish()
-    to_arrow([batch])
-    return batch
-
-
-def run_of(batch: Batch):
-    (run,) = batch.rows["runs"]
-    return run
-
-
-def codes(batch: Batch) -> list[str]:
-    return [i.code for i in batch.rows.get("ingest_issues", [])]
+read = Transcripts(FORMAT, DATA).read
 
 
 def test_the_path_tells_suite_model_sample_and_task() -> None:
@@ -229,13 +211,6 @@ def test_repairs_are_told(tmp_path: Path) -> None:
     batch = read(path)
     assert Counter(codes(batch)) == {"byte_order_mark": 1, "surrogate": 1, "type_repaired": 1}
     assert batch.rows["turns"][0].input_tokens == 100
-
-
-def places(node, at=()):
-    yield at
-    items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-    for key, value in items:
-        yield from places(value, (*at, key))
 
 
 @settings(

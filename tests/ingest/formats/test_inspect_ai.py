@@ -15,31 +15,20 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kbstats.ingest import hashing
-from kbstats.ingest.batch import Batch, to_arrow
+from kbstats.ingest.batch import Batch
 from kbstats.ingest.format import CONTENT, EXACT, NAME, NO, Source
 from kbstats.ingest.formats import inspect_ai
 from kbstats.ingest.formats.inspect_ai import FORMAT
 from kbstats.ingest.formats.inspect_ai_sample import verdict
 from kbstats.ingest.formats.inspect_ai_zip import Archive, MemberError
+from kbstats_test_transcripts import ODD, Transcripts, codes, places
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "inspect_ai"
 LOG = json.loads((DATA / "log.json").read_text())
 EVALS = ["deflate.eval", "zstd.eval", "running.eval", "log.json"]
-ODD = st.sampled_from(
-    [None, True, 0, -1, 1.5, 2**63, "", "x", "NaN", "\ud800", [], {}, [[]], {"a": {"b": []}}, [None], float("nan"), float("inf")]
-)
 
 
-def read(path: Path) -> Batch:
-    batch = Batch("source", str(path))
-    FORMAT.read(Source(path, "source"), batch)
-    batch.finish()
-    to_arrow([batch])
-    return batch
-
-
-def codes(batch: Batch) -> list[str]:
-    return [i.code for i in batch.rows.get("ingest_issues", [])]
+read = Transcripts(FORMAT, DATA).read
 
 
 def archive(path: Path, members: dict[str, object], method: int = zipfile.ZIP_DEFLATED) -> Path:
@@ -243,13 +232,6 @@ def test_sniff() -> None:
     assert sniff("x.eval", b"") == NAME
     assert sniff("x.eval", b"result = eval(x)") == NO
     assert sniff("x.json", b'{"eval": 1, "status": "ok"}') == NO
-
-
-def places(node, at=()):
-    yield at
-    items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-    for key, value in items:
-        yield from places(value, (*at, key))
 
 
 @settings(
