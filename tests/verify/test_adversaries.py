@@ -71,3 +71,9 @@ def _starts_forks(process: Path) -> bool:
         return "kbv-fork" in (process / "environ").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False
+
+
+def test_a_kernel_that_cannot_be_imported_here_is_not_called_wrong(verify: Callable[..., dict[str, Any]]) -> None:
+    doc = verify("import a_module_that_no_machine_has\n", PROBLEMS["matmul"])
+    assert (doc["verdict"], doc["gate"], doc["correctness"]) == ("BUILD_FAILED:import", "G0", "unknown")
+    assert "a_module_that_no_machine_has" in doc["witness"]["error"]

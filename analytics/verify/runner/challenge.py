@@ -191,7 +191,9 @@ def refusal_of(reply: wire.Reply, gate: str, witness: dict[str, Any]) -> Refusal
         return Refusal("HACK", "timer", "clock", {**witness, "patched": reply.message.split(",")})
     if reply.status in (wire.IMPORT_FAILED, wire.CONSTRUCT_FAILED):
         stage = "import" if reply.status == wire.IMPORT_FAILED else "construct"
-        return Refusal("BUILD_FAILED", stage, "G0", {**witness, "stage": stage, "error": reply.message})
+        # Nothing of it ran: whether it is right is not known, it may be this machine that lacks something.
+        what = {**witness, "stage": stage, "error": reply.message}
+        return Refusal("BUILD_FAILED", stage, "G0", what, correctness="unknown")
     if reply.status == wire.RAISED:
         return Refusal("INCORRECT", "raised", gate, {**witness, "error": reply.message})
     return None
