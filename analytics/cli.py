@@ -20,6 +20,7 @@ from kbstats.analytics.commands import (
     export,
     failures,
     ingest,
+    lake,
     leaderboard,
     show,
     site,
@@ -62,6 +63,7 @@ for module in (ingest, leaderboard, failures, audit, compare, show, annotate, ex
     app.command(module.__name__.rpartition(".")[2])(module.command)
 app.add_typer(verify.app, name="verify")
 app.add_typer(site.app, name="site")
+app.add_typer(lake.app, name="lake")
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kbstats.analytics import lakes
 from kbstats.ingest.errors import DatabaseError
 from kbstats.sql import catalog
 
@@ -125,6 +126,7 @@ def open_write(path: Path) -> duckdb.DuckDBPyConnection:
     Raises:
         DatabaseError: locked by another process, damaged, or of another schema version.
     """
+    path = lakes.database_of(path)
     new = not path.exists()
     if new and not path.parent.is_dir():
         raise DatabaseError("the folder of the database does not exist", location=path.parent)
@@ -158,6 +160,7 @@ def open_read(path: Path, *, sealed: bool = False) -> duckdb.DuckDBPyConnection:
     Raises:
         DatabaseError: missing, locked by a writer, damaged, or of another schema version.
     """
+    path = lakes.database_of(path)
     if not path.exists():
         raise DatabaseError("no database", location=path, hint="run `kbstats ingest PATH` first, or name one with --db")
     con = _connect(path, read_only=True, sealed=sealed)

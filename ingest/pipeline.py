@@ -73,7 +73,7 @@ def ingest(
     folders.forget()
     renamed = aliases.apply(con)
     again = {path for path, _ in store.orphaned_copies(con)}
-    plan = Plan(store.sources(con), _wanted(format, map_file), map_file, again)
+    plan = Plan(store.sources(con), wanted(format, map_file), map_file, again)
     roots = [scan.absolute(Path(p)) for p in paths]
     blocked: list[scan.Unwalkable] = []
     for found in scan.walk([Path(p) for p in paths], blocked):
@@ -117,7 +117,12 @@ def settle(con: duckdb.DuckDBPyConnection, *, leftovers: bool = True) -> int:
     return links.relink(con)
 
 
-def _wanted(name: str | None, map_file: Path | None) -> Format | None:
+def wanted(name: str | None, map_file: Path | None) -> Format | None:
+    """The one format that the options name, None for all of them.
+
+    Raises:
+        UsageError: there is none of this name, or the map file does not parse.
+    """
     if map_file is not None:
         from kbstats.ingest.formats.table import TableFormat
 
@@ -153,7 +158,8 @@ def _standing(
     summary.advice = store.advice(con, plan.named)
 
 
-def _groups(tasks: list[Task]) -> Iterator[list[Task]]:
+def grouped(tasks: list[Task]) -> Iterator[list[Task]]:
+    """Tasks in groups of at most `GROUP_BYTES` and `GROUP_FILES`."""
     group: list[Task] = []
     size = 0
     for task in tasks:
@@ -166,7 +172,7 @@ def _groups(tasks: list[Task]) -> Iterator[list[Task]]:
         yield group
 
 
-def _decoded(groups: list[list[Task]], workers: int) -> Iterator[list[Chunk]]:
+def decoded(groups: list[list[Task]], workers: int) -> Iterator[list[Chunk]]:
     """Chunks of each group, in order. Worker processes are spawned: a forked one would hang."""
     if workers <= 1 or len(groups) < 2:
         for group in groups:
@@ -193,7 +199,7 @@ def _read(
     workers: int,
     progress: Callable[[Progress], None] | None,
 ) -> None:
-    groups = list(_groups(tasks))
+    groups = list(grouped(tasks))
     if workers > 1 and len(groups) < 2 * workers:
         groups = [g[i::workers] for g in groups for i in range(workers) if g[i::workers]]
     total = sum(t.size for t in tasks)
@@ -203,7 +209,7 @@ def _read(
         nonlocal written_to
         for chunk in chunks:
             summary.copies += store.write(con, chunk, datetime.now(UTC))
-            _count(summary, chunk)
+            tally(summary, chunk)
         if summary.bytes_read - written_to > CHECKPOINT_BYTES:
             con.execute("checkpoint")
             written_to = summary.bytes_read
@@ -212,16 +218,17 @@ def _read(
             progress(Progress(done, len(tasks), summary.bytes_read, total))
 
     if total < GROUP_BYTES // 8:
-        for chunks in _decoded(groups, workers):
+        for chunks in decoded(groups, workers):
             write(chunks)
         return
     # the database works outside Python's lock: one group is written while the next is decoded
     with Behind(write) as writer:
-        for chunks in _decoded(groups, workers):
+        for chunks in decoded(groups, workers):
             writer.put(chunks)
 
 
-def _count(summary: IngestSummary, chunk: Chunk) -> None:
+def tally(summary: IngestSummary, chunk: Chunk) -> None:
+    """Add what a chunk holds to the summary."""
     for result in chunk.files:
         if archives.INSIDE not in result.task.path_text:  # progress counts what the walk found
             summary.bytes_read += result.task.size

@@ -90,17 +90,25 @@ def write(con: duckdb.DuckDBPyConnection, chunk: Chunk, now: datetime) -> int:
             if f.task.source_id in kept:
                 _keep(con, f.task.source_id, f.task.path_text)
         _touch(con, touched, now)
-        tables, n_copies = copies.resolve(con, chunk)
-        tables = _without_known_verifications(con, chunk, tables)
-        for name, table in tables.items():
-            if table.num_rows:
-                with frame(con, "incoming", table):
-                    if name == "kernels":
-                        con.execute(
-                            "insert into kernels by name select * from incoming on conflict do nothing"
-                        )
-                    else:
-                        con.execute(f"insert into {name} by name select * from incoming")  # noqa: S608  our names
+        n_copies = insert(con, chunk)
+    return n_copies
+
+
+def insert(con: duckdb.DuckDBPyConnection, chunk: Chunk) -> int:
+    """Insert a chunk's rows, beside its sources': the part of `write` that decides who of two is the run.
+
+    Returns:
+        How many of its runs stand in `run_copies`.
+    """
+    tables, n_copies = copies.resolve(con, chunk)
+    tables = _without_known_verifications(con, chunk, tables)
+    for name, table in tables.items():
+        if table.num_rows:
+            with frame(con, "incoming", table):
+                if name == "kernels":
+                    con.execute("insert into kernels by name select * from incoming on conflict do nothing")
+                else:
+                    con.execute(f"insert into {name} by name select * from incoming")  # noqa: S608  our names
     return n_copies
 
 

@@ -36,6 +36,12 @@ def command(  # noqa: PLR0917  options of a command
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait while another process uses the database.")
     ] = False,
+    lake: Annotated[
+        Path | None, typer.Option("--lake", help="Write Parquet into this folder instead of a database.")
+    ] = None,
+    shard: Annotated[
+        str | None, typer.Option("--shard", metavar="I/N", help="With --lake: only this share of the files.")
+    ] = None,
 ) -> None:
     """Read trace files into the database; files that have not changed are skipped.
 
@@ -54,6 +60,22 @@ def command(  # noqa: PLR0917  options of a command
     for path in paths:  # before a database is made for nothing
         if not path.exists() and not path.is_symlink():
             raise UsageError("no such file or folder", location=scan.path_text(path))
+    if shard is not None and lake is None:
+        raise UsageError("--shard writes into a lake", hint="name its folder with --lake DIR")
+    if lake is not None:
+        from kbstats.ingest.lake import Shard
+        from kbstats.ingest.lake_write import ingest_shard
+
+        progress, stop = _bar()
+        try:
+            summary = ingest_shard(
+                paths, lake, Shard.parse(shard or "0/1"), format=format_, map_file=map_, workers=workers, prune=prune,
+                progress=progress,
+            )  # fmt: skip
+        finally:
+            stop()
+        _end(summary, strict=strict)
+        return
     db = db or warehouse.default_db()
     con, earlier = _current(db, wait=wait)
     progress, stop = _bar()
@@ -73,6 +95,11 @@ def command(  # noqa: PLR0917  options of a command
         stop()
         with contextlib.suppress(duckdb.Error):  # the disk is full: closing writes again
             con.close()
+    _end(summary, strict=strict)
+
+
+def _end(summary: IngestSummary, *, strict: bool) -> None:
+    """Print the summary, and leave with its exit code."""
     typer.echo("\n".join(lines(summary)))
     if strict and summary.issues:
         raise typer.Exit(1)
