@@ -8,13 +8,14 @@ from typing import Any
 CLASSES = (
     ("copy", r"^(Memcpy|Memset)"),
     ("compiler", r"^triton_(poi|red|per|tem|for|unk)_"),
-    ("aten", r"\bat::|at_cuda_detail|^(void )?(vectorized|unrolled)_elementwise|^(void )?(cunn_|softmax_warp)"),
+    ("aten", r"\bat::|at_cuda_detail|^(void )?(vectorized|unrolled)_elementwise|\b(cunn_|softmax_warp)"),
     (
         "library",
         r"cublas|cudnn|cutlass|nvjet|xmma|splitKreduce|gemmSN|gemv2|gemvx|^(ampere|hopper|sm\d\d|volta|maxwell)_|sgemm|\bcub::",
     ),
 )
-"""Classes of kernels by their names, first match; any other name is the author's own (CUDA or Triton)."""
+"""Classes of kernels by their names, first match; any other is the author's own (CUDA or Triton) where the
+candidate's source holds its name, and a library's where not."""
 
 MAX_KERNELS = 40
 SHARE = 0.95
@@ -27,13 +28,30 @@ BEYOND_L2 = 2.0
 """Data of this many L2 caches has to go through memory."""
 
 
-def classify(name: str) -> str:
+def classify(name: str, source: str) -> str:
     """Return the class of one kernel's name.
 
-    >>> classify("void at::native::vectorized_elementwise_kernel<4>"), classify("row_softmax")
-    ('aten', 'authored')
+    >>> names = "void at::native::reduce_kernel<4>", "row_softmax", "void DotKernel<float>(int)"
+    >>> [classify(name, source="@triton.jit def row_softmax(x)") for name in names]
+    ['aten', 'authored', 'library']
     """
-    return next((label for label, words in CLASSES if re.search(words, name)), "authored")
+    found = next((label for label, words in CLASSES if re.search(words, name)), None)
+    if found:
+        return found
+    base = base_name(name)
+    # Triton once put what it had specialised behind the name: rows_0d1d2de.
+    names = {base, re.sub(r"_(\d+[dec]*)+$", "", base)} - {""}
+    return "authored" if any(re.search(rf"\b{re.escape(n)}\b", source) for n in names) else "library"
+
+
+def base_name(name: str) -> str:
+    """Return the identifier of a kernel without its return type, name spaces, template arguments and parameters.
+
+    >>> base_name("void (anonymous namespace)::rows<float, 4>(float*, int)"), base_name("tiles"), base_name("<")
+    ('rows', 'tiles', '')
+    """
+    head = re.split(r"[<(]", name.replace("(anonymous namespace)::", ""), maxsplit=1)[0]
+    return (head.rpartition("::")[2].split() or [""])[-1]
 
 
 def profile(model: Any, args: list[Any], calls: int = 3) -> str:
@@ -55,13 +73,13 @@ def profile(model: Any, args: list[Any], calls: int = 3) -> str:
     return "\n".join(f"{us:.3f}\t{name[:160]}" for name, us in top)
 
 
-def read(text: str) -> list[dict[str, Any]]:
-    """Read what `profile` wrote; a line of another form is dropped."""
+def read(text: str, source: str) -> list[dict[str, Any]]:
+    """Read what `profile` wrote of a candidate's source; a line of another form is dropped."""
     found = []
     for line in text.splitlines()[:MAX_KERNELS]:
         number, _, name = line.partition("\t")
         if re.fullmatch(r"\d{1,9}\.\d{3}", number) and name.isprintable():
-            found.append({"name": name[:160], "us": float(number), "class": classify(name)})
+            found.append({"name": name[:160], "us": float(number), "class": classify(name, source)})
     return found
 
 

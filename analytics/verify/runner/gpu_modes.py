@@ -45,7 +45,8 @@ def _profile(timer: Timer, side: Side) -> None:
     with contextlib.suppress(wire.ForgedReplyError, procs.WorkerDiedError, procs.WorkerTimeoutError):
         if side.profile(timer.args, room, timer.v.limits.first_call_s).status == wire.OK:
             raw = os.pread(timer.v.files.fds["cand_out"], room, 0)
-            timer.kernels = attribution.read(raw.partition(b"\0")[0].decode("utf-8", "replace"))
+            text = raw.partition(b"\0")[0].decode("utf-8", "replace")
+            timer.kernels = attribution.read(text, timer.v.item.kernel)
 
 
 def _others(timer: Timer, sides: dict[str, Side], pair: Pair) -> Refusal | None:

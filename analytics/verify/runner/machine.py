@@ -7,7 +7,10 @@ import platform
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def cpu_model() -> str:
@@ -41,6 +44,11 @@ def quick_cores(count: int = 3) -> list[int]:
     finally:
         os.sched_setaffinity(0, cores)
     return sorted(cores, key=lambda c: took[c])[:count]
+
+
+def other_cores(reserved: Sequence[int]) -> list[int]:
+    """Return the cores that builds may use: all but those on which sides are measured."""
+    return sorted(os.sched_getaffinity(0) - set(reserved))
 
 
 def _loop() -> float:

@@ -23,6 +23,31 @@ if TYPE_CHECKING:
 CLOCK = time.perf_counter
 MOVE = ctypes.memmove
 
+PERSISTING_L2 = 0x06
+"""CU_LIMIT_PERSISTING_L2_CACHE_SIZE of the CUDA driver interface."""
+
+
+def _driver() -> Any:
+    try:
+        return ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+
+
+DRIVER = _driver()
+"""Bound before a candidate's code runs. Loading it touches no GPU."""
+
+
+def forget_persisting() -> None:
+    """Give lines that an access-policy window keeps in the L2 back to the flush, and allow no more of them.
+
+    Such a window holds a candidate's weights across calls, so that a flush does not reach them.
+    """
+    if DRIVER is not None:
+        DRIVER.cuCtxSetLimit(PERSISTING_L2, ctypes.c_size_t(0))
+        DRIVER.cuCtxResetPersistingL2Cache()
+
+
 FLUSH_BYTES = 256 << 20
 """Written before every timed call: four times the largest L2 of today's parts (60 MB on an H200)."""
 
@@ -107,6 +132,7 @@ class Loops:
         digests: list[torch.Tensor] = []
         cycles = int(m["hold_s"] * CYCLES_A_S)
         torch.cuda.synchronize()
+        forget_persisting()
         for i, ((args, flats), (begin, end)) in enumerate(zip(slots, events, strict=True)):
             number = chain.factor_tensor(digest, m["salt"], i)
             if mode == GRAPH:
@@ -114,6 +140,7 @@ class Loops:
                     static.copy_(slot)
                 flats = self.static_flats  # noqa: PLW2901  narrowed step by step
             if mode == EAGER:
+                forget_persisting()
                 self.trash.zero_()
                 chain.nudge_tensor(flats, number)
                 # Without this wait a fast host queues the call while the flush still runs, a slow one does

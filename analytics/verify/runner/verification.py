@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -16,6 +17,8 @@ from .challenge import Checks, Limits
 from .verdict import Refusal, Speed, comparable, judge_speed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .items import Item
     from .session import Session
 
@@ -45,6 +48,9 @@ class Verification:
         self.files: memory.Files
         self.oracle: procs.Worker
         self._boxes: dict[str, Any] = {}
+        self.built: bool | None = None
+        if ready := session.prepared.pop(item.kernel_sha256, None):
+            self._boxes["cand"], self.built = ready
         gpu = session.machine.get("gpu")
         known = comparable(item.claimed_gpu, gpu, from_database=bool(item.run_ids))
         self.claim = item.claimed_speedup if known else None
@@ -52,6 +58,16 @@ class Verification:
         self.others: dict[str, pairs.Timed | Refusal] = {}
         self.speed: Speed | None = None
         self.klass = "own"
+        self.spent: dict[str, float] = {}
+
+    @contextlib.contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the seconds of this block to the document's account of where the time went."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.spent[name] = self.spent.get(name, 0.0) + time.monotonic() - start
 
     def badge(self, name: str, *, when: bool) -> None:
         """Add a badge once."""
@@ -88,17 +104,17 @@ class Verification:
 
     def _verdict(self) -> Refusal | tuple[str, str | None]:
         folder = f"{self.zygote.scratch}/oracle-{secrets.token_hex(6)}"
+        asked = {
+            "op": "load",
+            "device": self.device,
+            "folder": folder,
+            "secret": secrets.randbits(120),
+            "construct_seed": self.first_seed,
+            "replay": self.replay["seeds"] if self.replay else None,
+        }
         try:
-            self.info = self.oracle.ask(
-                {
-                    "op": "load",
-                    "device": self.device,
-                    "folder": folder,
-                    "secret": secrets.randbits(120),
-                    "construct_seed": self.first_seed,
-                    "replay": self.replay["seeds"] if self.replay else None,
-                }
-            )
+            with self.stage("reference"):
+                self.info = self.oracle.ask(asked)
         except procs.OracleError as error:
             self.checks.note("reference", passed=False, error=str(error))
             return Refusal("UNVERIFIABLE", error.reason, "reference", {"error": str(error)}, "unknown")
@@ -130,7 +146,8 @@ class Verification:
         )
         self.oracle.answer()
         try:
-            self._power()
+            with self.stage("mutants"):
+                self._power()
             return self._challenged() or self._timed()
         except procs.OracleError as error:
             return Refusal("UNVERIFIABLE", error.reason, "reference", {"error": str(error)}, "unknown")
@@ -144,10 +161,13 @@ class Verification:
 
     def _challenged(self) -> Refusal | None:
         steps = gates.script(self.info["seeds"], self.info["base_seed"], self.rng)
-        refused = challenge.build(self) or challenge.run(self, steps, self.checks)
-        if refused is None or refused.word in {"TIMEOUT", "BUILD_FAILED"}:
-            return refused
-        return self._again(refused, challenge.run(self, steps, Checks()))
+        with self.stage("build"):
+            refused = challenge.build(self)
+        with self.stage("gates"):
+            refused = refused or challenge.run(self, steps, self.checks)
+            if refused is None or refused.word in {"TIMEOUT", "BUILD_FAILED"}:
+                return refused
+            return self._again(refused, challenge.run(self, steps, Checks()))
 
     def _again(self, first: Refusal, second: Refusal | None) -> Refusal:
         """A refusal stands when a fresh process earns it too."""
@@ -160,10 +180,12 @@ class Verification:
     def _timed(self) -> Refusal | tuple[str, str | None]:
         found = self.oracle.ask({"op": "summary"})
         self.klass = found["class"]
+        self.badge("TIES_BROKEN_OTHERWISE", when=found["ties"])
         self.checks.note("G8", passed=self.klass == "own", precision_class=self.klass, error_over_budget=found["ratio"])
         autocast = {"tf32": "tf32", "fp16": "float16", "bf16": "bfloat16"}.get(self.klass)
         base = challenge.Baseline("eager", autocast)
-        result = timing.Timer(self, base).run()
+        with self.stage("timing"):
+            result = timing.Timer(self, base).run()
         if isinstance(result, Refusal):
             if result.word not in {"INCORRECT", "HACK", "CRASHED"}:
                 return result
@@ -185,7 +207,8 @@ class Verification:
             if refused:
                 return refused
             self._more_baselines(autocast)
-        challenge.jitter(self)
+        with self.stage("jitter"):
+            challenge.jitter(self)
         return judge_speed(self.speed, self.claim, precision_class=self.klass, timed_pairs=len(result.pairs))
 
     def _on_the_gpu(self, timed: pairs.Timed) -> Refusal | None:
@@ -272,6 +295,7 @@ class Verification:
             "checks": self.checks.rows(),
             "timings": self._timings(),
             "kernels": self.timed.kernels if self.timed else [],
+            "seconds": {name: round(spent, 3) for name, spent in self.spent.items()},
             "gpu_state": session.monitor.summary(self.started) if session.monitor.working else {},
             "baselines": self._baselines(),
             "machine": session.machine,
