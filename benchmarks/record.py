@@ -12,8 +12,14 @@ writes what came of it in the trajectory format of the POPCORNBENCH family:
     {out}/{run_name}/{variant}/{model}/level_{L}_problem_{P}_kernel.py
     {out}/{run_name}/sweep_config.json   {out}/{run_name}/machine.json
 
-Needs the standard library and torch. `--device cpu` is a dry run of the attempts
-that can run there: checks, no times; `--set N=64` makes the problems smaller.
+A run that says `company = true` never gets as far as being timed (a submission that
+passes its check there is an error): such runs are played first and together,
+`--jobs` at a time. The others then have the machine for themselves. A run that
+cannot be played is reported at the end and does not stop the rest.
+
+Needs the standard library and torch. `--device cpu` plays the attempts that can run
+there: checks, no times; `--set N=64` makes the problems smaller. `--dry-run` plays
+nothing: it reads every script and checks every reference against itself on the CPU.
 """
 
 from __future__ import annotations
@@ -22,11 +28,12 @@ import argparse
 import contextlib
 import importlib
 import json
+import multiprocessing
 import shutil
 import sys
 import time
-import tomllib
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -36,6 +43,7 @@ import torch  # noqa: F401 - imported before any fork, so that each child finds 
 sys.path.insert(0, str(Path(__file__).parent))
 from attempts.harness import evaluate, measure, tools
 from attempts.harness.isolate import run_isolated
+from attempts.harness.script import Run, load_runs
 
 HERE = Path(__file__).parent
 TOOLS = [
@@ -54,58 +62,9 @@ INSTRUCTIONS = """You optimise GPU kernels. Write a class ModelNew with the same
 Call the tools to compile, check and profile it; submit_kernel ends the run."""
 
 
-@dataclass(frozen=True)
-class Run:
-    """One scripted run: its policy, its problem and its turns."""
-
-    model: str
-    about: str
-    level: int
-    problem_id: int
-    problem_name: str
-    reference: str
-    backend: str
-    fixed_batch: bool
-    kernels: dict[str, str]
-    turns: list[dict[str, Any]]
-
-    @property
-    def stem(self) -> str:
-        """File name without its ending."""
-        return f"level_{self.level}_problem_{self.problem_id}"
-
-
 def now() -> str:
     """UTC, to the second, as the format has it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def load_runs(attempts: Path, problems: Path, only: list[str], fixed_batch: bool) -> list[Run]:
-    """Reads the attempt files, in order of model, level and problem."""
-    about = tomllib.loads((attempts / "policies.toml").read_text(encoding="utf-8"))
-    runs = []
-    for path in sorted(attempts.glob("sample-*/level_*_problem_*.toml")):
-        model = path.parent.name
-        if only and f"{model}/{path.stem}" not in only:
-            continue
-        spec = tomllib.loads(path.read_text(encoding="utf-8"))
-        _, level, _, problem_id = path.stem.split("_")
-        problem = next((problems / f"level{level}").glob(f"{problem_id}_*.py"))
-        runs.append(
-            Run(
-                model=model,
-                about=about[model],
-                level=int(level),
-                problem_id=int(problem_id),
-                problem_name=problem.name,
-                reference=problem.read_text(encoding="utf-8"),
-                backend=spec.get("backend", "triton"),
-                fixed_batch=fixed_batch or spec.get("check_batch_fixed", False),
-                kernels={name: text.lstrip("\n") for name, text in spec["kernels"].items()},
-                turns=spec["turns"],
-            )
-        )
-    return runs
 
 
 def opening(run: Run) -> list[dict[str, Any]]:
@@ -210,10 +169,11 @@ def play(run: Run, run_name: str, bench: tools.Bench) -> dict[str, Any]:
     messages, turns, final = opening(run), [], None
     for number in range(min(len(run.turns), MAX_TURNS)):
         limit_s = run.turns[number].get("limit_s", bench.limit_s)
-        limited = tools.Bench(bench.job, bench.root, bench.gpus, run.backend, limit_s)
+        limited = replace(bench, limit_s=limit_s)
         record, final = take_turn(run, number, messages, limited)
         turns.append(record)
-        print(f"  {number} {' '.join(str(c['result_text']).splitlines()[0] for c in record['tool_calls'])}")
+        told = " ".join(str(c["result_text"]).splitlines()[0] for c in record["tool_calls"])
+        print(f"  {run.model}/{run.stem} {number} {told}", flush=True)
         if final or not record["response"]:
             break
     if final is None:
@@ -270,9 +230,7 @@ def sweep_config(run_name: str, variant: str, runs: list[Run], trials: tuple[int
         "agent": {"max_turns": MAX_TURNS, "max_tool_calls": MAX_TOOL_CALLS, "turn_delay_s": 0.0},
         "parallelism": {"num_gpu_devices": 1, "agents_per_gpu": 1, "perf_lock_per_gpu": True},
         "report": {"enabled": False},
-        "models": [
-            {"name": name, "api_kind": "scripted"} for name in dict.fromkeys(run.model for run in runs)
-        ],
+        "models": [{"name": name, "api_kind": "scripted"} for name in dict.fromkeys(run.model for run in runs)],
     }
 
 
@@ -284,7 +242,7 @@ def write_json(path: Path, value: Any) -> None:
 def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--out", type=Path, required=True, help="folder that receives {run_name}/")
+    parser.add_argument("--out", type=Path, default=Path("runs"), help="folder that receives {run_name}/")
     parser.add_argument("--run-name", default="samples_default")
     parser.add_argument("--variant", default="original")
     parser.add_argument("--attempts", type=Path, default=HERE / "attempts")
@@ -295,11 +253,98 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--trials", type=int, default=5)
     parser.add_argument("--perf-trials", type=int, default=100)
     parser.add_argument("--only", action="append", default=[], metavar="MODEL/level_L_problem_P")
+    parser.add_argument("--skip", type=Path, help="leave out what this folder holds already")
+    parser.add_argument("--jobs", type=int, default=6, help="runs in company at a time")
+    parser.add_argument("--dry-run", action="store_true", help="read the scripts, try the references, on a CPU")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=INT", help="change a size")
-    parser.add_argument(
-        "--check-batch-fixed", action="store_true", help="never draw a batch, in checks and timing"
-    )
+    parser.add_argument("--check-batch-fixed", action="store_true", help="never draw a batch, in checks and timing")
     return parser.parse_args()
+
+
+def record(run: Run, args: argparse.Namespace) -> str:
+    """Plays one run, writes its files and says how it ended.
+
+    Raises:
+        RuntimeError: a run in company was measured, beside others on the same machine.
+    """
+    sizes = {name: int(value) for name, _, value in (item.partition("=") for item in args.set)}
+    root = args.root / run.model / f"{run.stem}_cache"
+    root.mkdir(parents=True)
+    job = evaluate.Job(
+        kind="compile",
+        reference=run.reference,
+        kernel="",
+        folder=root,
+        device=args.device,
+        trials=args.trials,
+        perf_trials=args.perf_trials,
+        fixed_batch=run.fixed_batch,
+        sizes=sizes,
+    )
+    bench = tools.Bench(job, root, args.gpus, run.backend, DEFAULT_LIMIT_S, forbidden=run.forbidden)
+    trajectory = play(run, args.run_name, bench)
+    result = trajectory["final_result"] or {}
+    times = (result.get("runtime", -1.0), result.get("ref_runtime", -1.0))
+    if run.company and times[0] > 0:
+        raise RuntimeError("this run was timed beside others: take `company` out of its script")
+    folder = args.out / args.run_name / args.variant / run.model
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / f"{run.stem}_trajectory.json", trajectory)
+    submitted = [t["submitted_kernel"] for t in trajectory["turns"] if t["submitted_kernel"]]
+    if submitted:
+        (folder / f"{run.stem}_kernel.py").write_text(submitted[-1], encoding="utf-8")
+    return f"{trajectory['outcome']}, {times[0]} ms against {times[1]} ms"
+
+
+def record_all(runs: list[Run], args: argparse.Namespace) -> list[str]:
+    """Records every run, those in company first; returns the names of those that could not be."""
+    failed, started = [], time.monotonic()
+
+    def told(run: Run, ended: str) -> None:
+        at = time.monotonic() - started
+        print(f"[{at:5.0f} s] {run.model}/{run.stem} ({run.problem_name}) -> {ended}", flush=True)
+
+    # Forked, so that no worker has to import torch again; the parent never touched CUDA.
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(args.jobs, mp_context=context) as pool:
+        waiting = {pool.submit(record, run, args): run for run in runs if run.company}
+        for done in as_completed(waiting):
+            error = done.exception()
+            if error:
+                failed.append(f"{waiting[done].model}/{waiting[done].stem}: {type(error).__name__}: {error}")
+            told(waiting[done], str(error or done.result()))
+    for run in runs:
+        if not run.company:
+            try:
+                told(run, record(run, args))
+            except Exception as error:  # noqa: BLE001 - the other runs are still worth having
+                failed.append(f"{run.model}/{run.stem}: {type(error).__name__}: {error}")
+                told(run, str(error))
+    return failed
+
+
+def rehearse(runs: list[Run], args: argparse.Namespace) -> list[str]:
+    """Reads every script and checks every reference against itself; returns what is wrong."""
+    faults = []
+    for run in runs:
+        for number, turn in enumerate(run.turns):
+            if "fails" in turn:
+                continue
+            if turn["tool"] not in TOOLS or turn.get("kernel", "") not in {"", *run.kernels}:
+                faults.append(f"{run.model}/{run.stem}: turn {number} names no tool or kernel")
+        if len(run.turns) > MAX_TURNS:
+            faults.append(f"{run.model}/{run.stem}: over {MAX_TURNS} turns")
+    for name, reference in {run.problem_name: run.reference for run in runs}.items():
+        folder = args.root / "rehearsal" / name
+        folder.mkdir(parents=True)
+        twin = f"{reference}\n\nModelNew = Model\npopcorn_pri = None\n"
+        job = evaluate.Job("correctness", reference, twin, folder, device="cpu", trials=2)
+        child = run_isolated(lambda job=job: evaluate.evaluate(job), folder, DEFAULT_LIMIT_S, 2)
+        passed = bool(child.result and child.result["correctness"])
+        print(f"{name}: {'the same twice' if passed else 'differs from itself'}", flush=True)
+        if child.result is None or "runtime_error" in child.result["metadata"]:
+            faults.append(f"{name}: {child.result or child.output[-300:]}")
+    return faults
 
 
 def main() -> None:
@@ -309,43 +354,25 @@ def main() -> None:
     with contextlib.suppress(ImportError):
         importlib.import_module("triton")
     runs = load_runs(args.attempts, args.problems, args.only, args.check_batch_fixed)
-    sizes = {name: int(value) for name, _, value in (item.partition("=") for item in args.set)}
-    target = args.out / args.run_name
+    everyone = runs
+    if args.skip:
+        runs = [r for r in runs if not list(args.skip.rglob(f"{r.model}/{r.stem}_trajectory.json"))]
     shutil.rmtree(args.root, ignore_errors=True)
     args.root.mkdir(parents=True)
+    if args.dry_run:
+        sys.exit("\n".join(rehearse(runs, args)) or 0)
+    target = args.out / args.run_name
     target.mkdir(parents=True, exist_ok=True)
-    for run in runs:
-        print(f"{run.model} level {run.level} problem {run.problem_id} ({run.problem_name})", flush=True)
-        root = args.root / run.model / f"{run.stem}_cache"
-        root.mkdir(parents=True)
-        job = evaluate.Job(
-            kind="compile",
-            reference=run.reference,
-            kernel="",
-            folder=root,
-            device=args.device,
-            trials=args.trials,
-            perf_trials=args.perf_trials,
-            fixed_batch=run.fixed_batch,
-            sizes=sizes,
-        )
-        bench = tools.Bench(job, root, args.gpus, run.backend, DEFAULT_LIMIT_S)
-        trajectory = play(run, args.run_name, bench)
-        folder = target / args.variant / run.model
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / f"{run.stem}_trajectory.json", trajectory)
-        submitted = [t["submitted_kernel"] for t in trajectory["turns"] if t["submitted_kernel"]]
-        if submitted:
-            (folder / f"{run.stem}_kernel.py").write_text(submitted[-1], encoding="utf-8")
-        result = trajectory["final_result"] or {}
-        times = (result.get("runtime", -1.0), result.get("ref_runtime", -1.0))
-        print(f"  -> {trajectory['outcome']}, {times[0]} ms against {times[1]} ms", flush=True)
+    print(f"{len(runs)} runs, {sum(run.company for run in runs)} of them together", flush=True)
+    failed = record_all(runs, args)
     write_json(
         target / "sweep_config.json",
-        sweep_config(args.run_name, args.variant, runs, (args.trials, args.perf_trials)),
+        sweep_config(args.run_name, args.variant, everyone, (args.trials, args.perf_trials)),
     )
     found = run_isolated(measure.machine, args.root, 60, 2).result or {}
     write_json(target / "machine.json", found | {"recorded_at": now()})
+    if failed:
+        sys.exit("not recorded:\n" + "\n".join(failed))
 
 
 if __name__ == "__main__":

@@ -83,11 +83,21 @@ def _compile_failure(result: dict[str, Any], error: BaseException) -> dict[str, 
     return result
 
 
-def _run_failure(result: dict[str, Any], error: BaseException) -> None:
+def _run_failure(result: dict[str, Any], error: BaseException, *, timing: bool) -> None:
     meta = result["metadata"]
+    if timing:
+        # Upstream's name for a crash after a check that passed.
+        meta["error_during_performance"] = f"{type(error).__name__}: {error}"[:200]
+        return
     meta["runtime_error"] = str(error)[:200]
     meta["runtime_error_name"] = type_name(error)
     meta["runtime_error_traceback"] = "".join(traceback.format_exception(error))[-4000:]
+
+
+def _close(output: torch.Tensor, expected: torch.Tensor) -> bool:
+    if expected.dtype == torch.bool:
+        return torch.equal(output, expected)
+    return torch.allclose(output, expected, rtol=TOLERANCE, atol=TOLERANCE)
 
 
 def compare(expected: torch.Tensor, output: Any) -> dict[str, Any]:
@@ -102,16 +112,18 @@ def compare(expected: torch.Tensor, output: Any) -> dict[str, Any]:
         detail = f"Expected {expected.dtype}, got {output.dtype}"
         return {"issue": f"Output type mismatch: {{'type_mismatch': '{detail}'}}", "structural": True}
     difference = (output.double() - expected.double()).abs()
+    counted = {"bools": int(difference.sum())} if expected.dtype == torch.bool else {}
     relative = difference / expected.double().abs().clamp_min(1e-8)
     return {
         "issue": None
-        if torch.allclose(output, expected, rtol=TOLERANCE, atol=TOLERANCE)
+        if _close(output, expected)
         else "Output mismatch",
         "structural": False,
         "max_abs_error": difference.max().item(),
         "mean_abs_error": difference.mean().item(),
         "max_rel_error": relative.max().item(),
         "mean_rel_error": relative.mean().item(),
+        **counted,
     }
 
 
@@ -149,6 +161,9 @@ def check(job: Job, result: dict[str, Any], namespace: dict[str, Any], pair: tup
         passed += found["issue"] is None
         if found["issue"]:
             meta["correctness_issue"] = found["issue"]
+            if "bools" in found:
+                meta.setdefault("bool_mismatch_count", []).append(found["bools"])
+                continue
             meta.setdefault("max_difference", []).append(f"{found['max_abs_error']:.6f}")
             meta.setdefault("avg_difference", []).append(f"{found['mean_abs_error']:.6f}")
     meta["correctness_trials"] = f"({passed} / {job.trials})"
@@ -230,6 +245,7 @@ def evaluate(job: Job) -> dict[str, Any]:
     result["compiled"] = True
     if job.kind == "compile":
         return result
+    timing = False
     try:
         pair = []
         for make in (namespace["Model"], model_new):
@@ -243,13 +259,14 @@ def evaluate(job: Job) -> dict[str, Any]:
             return result
         check(job, result, namespace, modules)
         if job.kind == "submit" and result["correctness"] and job.device == "cuda":
+            timing = True
             load.seeded(SEED)
             inputs = load.to_device(namespace["get_inputs"](), job.device)
             _times(job, result, modules, inputs)
             _resources(result, modules, inputs)
     except Exception as error:  # noqa: BLE001 - a candidate may raise anything
         result["correctness"] = False
-        _run_failure(result, error)
+        _run_failure(result, error, timing=timing)
         with contextlib.suppress(KeyError):
             del result["metadata"]["correctness_trials"]
     return result

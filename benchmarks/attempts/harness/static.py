@@ -9,6 +9,7 @@ STRICT = (
     (r"^\s*pass\s*$", "Contains 'pass' statement (inheritance bypass)"),
     (r"torch\.cuda\.Event\s*=|elapsed_time\s*=", "Reassigns timing function"),
     (r"^\s*(import threading|from threading)", "Uses threading"),
+    (r"^\s*(import inspect|from inspect)", "Looks at its caller"),
 )
 ADVISORY = (
     (r"torch\.(addmm|matmul|mm|bmm|softmax)\b", "Uses torch computation op: torch.{}"),
@@ -21,9 +22,12 @@ REQUIRED = {
 }
 
 
-def static_check(source: str, backend: str) -> tuple[list[str], list[str]]:
-    """Errors and warnings of a candidate's text."""
+def static_check(
+    source: str, backend: str, forbidden: tuple[str, ...] = ()
+) -> tuple[list[str], list[str]]:
+    """Errors and warnings of a candidate's text; `forbidden` are the problem's own taboos."""
     errors = [text for pattern, text in STRICT if re.search(pattern, source, re.MULTILINE)]
+    errors += [f"forbidden op used: {name}" for name in forbidden if name in source]
     pattern, text = REQUIRED[backend]
     if not re.search(pattern, source):
         errors.append(text)

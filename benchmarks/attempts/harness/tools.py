@@ -40,7 +40,7 @@ class Bench:
         job: Template of the evaluation; kernel, kind and folder are filled in per call.
         root: Folder of the run's builds.
         gpus: The project's `gpus.toml`.
-        backend: `triton` or `cuda`, for the static check.
+        backend: `triton` or `cuda`, for the static check; `forbidden` names what it refuses beside.
         limit_s: Seconds a call may take; `grace_s` between SIGTERM and SIGKILL.
     """
 
@@ -50,6 +50,7 @@ class Bench:
     backend: str
     limit_s: float
     grace_s: float = 2.0
+    forbidden: tuple[str, ...] = ()
 
 
 def scrub(text: str, root: Path) -> str:
@@ -86,7 +87,14 @@ def scrubbed(value: Any, root: Path) -> Any:
 
 
 def _issues(meta: dict[str, Any]) -> str:
-    keys = ("correctness_issue", "runtime_error", "max_difference", "avg_difference")
+    keys = (
+        "correctness_issue",
+        "bool_mismatch_count",
+        "runtime_error",
+        "error_during_performance",
+        "max_difference",
+        "avg_difference",
+    )
     return "".join(f"\n{key}: {meta[key]}" for key in keys if key in meta)
 
 
@@ -135,6 +143,8 @@ def _submit_text(result: dict[str, Any]) -> Call:
         text = f"submit_kernel FAILED: kernel did not compile.\n{meta['compilation_error']}"
         return Call(text[:TEXT_LIMIT], False, result)
     trials = meta.get("correctness_trials", "?")
+    if "error_during_performance" in meta:
+        return Call(f"submit_kernel FAILED: timing did not finish.{_issues(meta)}", False, result)
     if not result["correctness"]:
         text = f"submit_kernel FAILED: correctness check did not pass ({trials} trials).{_issues(meta)}"
         return Call(text, False, result)
@@ -237,7 +247,7 @@ def call(tool: str, kernel: str, bench: Bench) -> Call:
     if tool == "get_gpu_specs":
         return gpu_specs(bench)
     if tool == "static_check":
-        errors, warnings = static.static_check(kernel, bench.backend)
+        errors, warnings = static.static_check(kernel, bench.backend, bench.forbidden)
         advice = "".join(f"\n  WARNING: {w}" for w in warnings)
         meta = {"valid": not errors, "errors": errors, "warnings": warnings}
         if errors:
