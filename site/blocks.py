@@ -1,4 +1,4 @@
-"""Long blocks of text as markup: sources with a line to point at, diffs, folded texts, excerpts of errors.
+"""Long blocks of text as markup: sources with a line to point at, folded texts, excerpts of errors.
 
 A page has a handful of them and they are most of its bytes, so they are put together here, once, from
 text that was cleaned, redacted and escaped; everything else on a page is the templates'.
@@ -7,14 +7,10 @@ text that was cleaned, redacted and escaped; everything else on a page is the te
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kbstats.site.highlight import lines_in_colour
 from kbstats.site.text import fold
 from markupsafe import Markup, escape
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @dataclass(frozen=True)
@@ -50,29 +46,6 @@ def numbers(n: int, anchors: str = "") -> Markup:
     if not anchors:
         return Markup("\n".join(map(str, range(1, n + 1))))  # noqa: S704  digits
     return Markup("\n".join(f'<a id="{anchors}{i}" href="#{anchors}{i}">{i}</a>' for i in range(1, n + 1)))  # noqa: S704
-
-
-COLOURED = 80
-"""Lines of a diff up to which its words are coloured."""
-
-_TAGS = {"+": "ins", "-": "del"}
-
-
-def diff(lines: Sequence[tuple[str, str]]) -> Markup:
-    """A unified diff. Signs and lines are shown text already; `@` starts a hunk."""
-    text = "\n".join(line for _, line in lines)
-    # Of a kernel written anew colour says nothing; and a line that holds a line break would shift all after it.
-    coloured = lines_in_colour(text) if len(lines) <= COLOURED else str(escape(text)).split("\n")
-    if len(coloured) != len(lines):
-        coloured = [str(escape(line)) for _, line in lines]
-    out: list[str] = []
-    for (sign, _), line in zip(lines, coloured, strict=True):
-        tag = _TAGS.get(sign)
-        if tag:
-            out.append(f"<{tag}>{sign}{line}</{tag}>")
-        else:
-            out.append(f'<span class="hunk">{line}</span>' if sign == "@" else f" {line}")
-    return Markup("\n".join(out))  # noqa: S704  each part is escaped above
 
 
 def excerpt(source: str, line: int, around: int = 2) -> list[tuple[int, Markup, bool]]:

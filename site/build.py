@@ -64,7 +64,7 @@ def build(db: Path, out: Path, *, force: bool = False, parallel: bool = True, **
         _static(folder)
         with workers.few_collections():
             _build_pages(
-                site, workers.Helper(options, out, nav) if parallel and workers.worth_it(len(site.runs)) else None
+                site, workers.Helper(options, folder, nav) if parallel and workers.worth_it(len(site.runs)) else None
             )
         if options.base_url:
             _sitemap(folder, options.base_url)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import jinja2
 from kbstats.analytics.warehouse import version
-from kbstats.site import blocks, fmt, read, words
+from kbstats.site import blocks, changes, fmt, read, words
 from kbstats.site.doubts import Doubts
 from kbstats.site.highlight import Highlighter
 from kbstats.site.queries import Queries
@@ -53,6 +53,8 @@ class Site(Queries):
     Attributes:
         runs: Every run with its derived outcome and the audit's result, in page order.
         findings: Findings by run.
+        root: Leads from the page that is being rendered to the site's top; macros are compiled once, for all pages.
+        run_path: The run that page is about.
     """
 
     ATTACH = 120_000
@@ -66,6 +68,7 @@ class Site(Queries):
         roots = [r["root"] for r in read.fetch(con, read.ROOTS)]
         self.redact = Redactor(enabled=options.redact, folders=roots, names=read.said(con, own_names()))
         self.highlight = Highlighter()
+        self.root = self.run_path = ""
         self._attached: dict[str, str] = {}
         self._shown: set[str] = set()
         self.board_cache = {}
@@ -139,9 +142,10 @@ class Site(Queries):
         """Whether a finding speaks of a number."""
         return self._doubts(finding, name)
 
-    def macro(self, template: str, name: str) -> Any:
-        """A macro of a template, callable from Python; it returns markup."""
-        return getattr(self.env.get_template(template).make_module({"root": "../", "here": "", "run_path": ""}), name)
+    def macro(self, template: str, name: str, root: str = "../", run_path: str = "") -> Any:
+        """A macro of a template, callable from Python until the next page is rendered; it returns markup."""
+        self.root, self.run_path = root, run_path
+        return getattr(self.env.get_template(template).module, name)
 
     @functools.cached_property
     def digest(self) -> str:
@@ -170,10 +174,14 @@ class Site(Queries):
         """The page of a kernel whose source is known."""
         return f"kernels/{sha[:20]}.html" if sha and sha in self.paged_kernels else None
 
-    def kernel_line(self, sha: str, line: int) -> str:
-        """A line of a kernel's page; of sources too long for a page, the page."""
-        head = self.kernel_heads[sha]
-        return f"{self.kernel_path(sha)}#L{line}" if head["n_chars"] <= self.ATTACH // 2 else str(self.kernel_path(sha))
+    def line_href(self, call: Any, line: int) -> str:
+        """Where a line of a call's kernel stands: on the kernel's page, in the call's turn, or in an earlier one."""
+        k = call.kernel
+        if page := self.kernel_path(k.sha):  # sources too long for a page have no lines
+            return f"{self.root}{page}#L{line}" if len(k.source) <= self.ATTACH else f"{self.root}{page}"
+        if k.same_as is not None:
+            return f"{self.root}{self.run_path}#turn-{k.same_as}"
+        return f"{self.root}{call.part or self.run_path}#{call.name}-L{line}"
 
     # ------------------------------------------------------------------ text
     def text(self, value: str) -> str:
@@ -267,11 +275,12 @@ class Site(Queries):
             site=self,
             path=self.path,
             kernel_path=self.kernel_path,
-            kernel_line=self.kernel_line,
+            line_href=self.line_href,
             metric=fmt.metric,
             plural=fmt.plural,
             highlight=self.highlighted,
-            diff=blocks.diff,
+            changes=changes.markup,
+            source=changes.source,
             numbers=blocks.numbers,
             lines_of=blocks.lines_of,
             nav=(),
@@ -286,7 +295,8 @@ class Site(Queries):
 
     def page(self, template: str, path: str, **context: Any) -> str:
         """Render one page; `root` leads from it to the site's top."""
-        root = "../" * path.count("/")
+        root = self.root = "../" * path.count("/")
+        self.run_path = context.get("run_path", "")
         return self.env.get_template(template).render(root=root, here=path, **context)
 
 

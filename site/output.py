@@ -42,10 +42,12 @@ class Folder:
         UsageError: the folder holds something that is not a site of ours, and `force` is off.
     """
 
-    def __init__(self, root: Path, *, force: bool = False) -> None:
+    def __init__(self, root: Path, *, force: bool = False, empty: bool | None = None) -> None:
         self.root = root
         self.written = self.unchanged = self.removed = 0
         self._inside: set[str] = set()
+        # Of a new folder nothing has to be compared.
+        self.empty = not root.exists() or (root.is_dir() and not any(root.iterdir())) if empty is None else empty
         self.old = self._read_manifest(force=force)
         self.new: dict[str, Entry] = {}
 
@@ -141,6 +143,14 @@ class Folder:
 
     def _put(self, path: str, data: bytes, digest: str) -> None:
         target = self._target(path)
+        if self.empty:  # nothing to compare with, and nobody reads yet
+            try:
+                self._create(target, data)
+            except FileExistsError:
+                pass
+            else:
+                self.written += 1
+                return
         if not target.is_symlink() and _hash_of(target) == digest:
             self.unchanged += 1
             return
@@ -151,13 +161,19 @@ class Folder:
     def _replace(target: Path, data: bytes) -> None:
         part = target.with_name(target.name + ".part")
         try:
-            fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            Folder._create(part, data)
         except FileExistsError:  # left behind by a build that was killed, or a link
             part.unlink()
-            fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        with os.fdopen(fd, "wb") as f:
-            f.write(data)
+            Folder._create(part, data)
         part.replace(target)  # a reader never sees half a page, and a link is replaced, not followed
+
+    @staticmethod
+    def _create(path: Path, data: bytes) -> None:
+        """Write a file that is not there; a link of that name counts as a file."""
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb", buffering=0) as f:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[f.write(rest) :]
 
     def close(self, about: dict[str, Any]) -> None:
         """Remove files of the last build that this one has not, then write the manifest."""
@@ -170,7 +186,9 @@ class Folder:
                     target.parent.rmdir()
         units = {k: {"key": e.key, "files": e.files, "hidden": e.hidden} for k, e in sorted(self.new.items())}
         # Escaped like anything else that a browser may be pointed at.
-        text = json.dumps({"format": FORMAT, **about, "units": units}, indent=0, sort_keys=True, ensure_ascii=True)
+        lines = [f"{json.dumps(k)}:{json.dumps(v, sort_keys=True)}" for k, v in units.items()]  # a unit a line
+        head = json.dumps({"format": FORMAT, **about}, sort_keys=True).removesuffix("}")
+        text = f'{head}, "units": {{\n' + ",\n".join(lines) + "\n}}"
         text = text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
         manifest = self.root / MANIFEST
         if not manifest.is_file() or manifest.read_text(encoding="utf-8") != text + "\n":

@@ -182,16 +182,11 @@ class Queries:
         return read.places(self.con)
 
     @functools.cached_property
-    def erring(self) -> set[str]:
-        """Kernels that a diagnostic with a line speaks of."""
-        return read.erring(self.con)
-
-    @functools.cached_property
     def paged_kernels(self) -> set[str]:
-        """Kernels with a page of their own: submitted, verified, named by an error, or sent by several runs."""
+        """Kernels with a page of their own: submitted, verified, spoken of, or sent by several runs."""
         known = self.kernel_heads
         found = {r["submitted_kernel_sha256"] for r in self.runs} | {v["kernel_sha256"] for v in self.verifications}
-        found |= {a["kernel_sha256"] for a in self.annotations} | self.erring
+        found |= {a["kernel_sha256"] for a in self.annotations}
         found |= {sha for sha, sends in self.sends.items() if len({s["run_id"] for s in sends}) > 1}
         sent = self.sends.keys()
         return {sha for sha in known if sha in found or sha not in sent}

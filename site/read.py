@@ -26,8 +26,9 @@ select r.* exclude (extra), cast(r.extra as varchar) as extra,
     gpu_key(r.hardware) as gpu, variant_key(r.variant) as variant_key,
     t.blocks_speed, t.blocks_correctness, t.blocks_identity,
     s.path as source_path, s.root as source_root,
-    problem_key(r.suite, r.variant, r.level, r.problem_id, r.problem_name) as problem_key
+    p.problem_key
 from runs as r
+left join run_problems as p using (run_id)
 left join run_outcomes as o using (run_id)
 left join run_status as t using (run_id)
 left join sources as s using (source_id)
@@ -184,15 +185,6 @@ def states(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
         for run, h in con.execute(sql).fetchall():
             out[run].append(f"{i}:{h}")
     return {run: " ".join(parts) for run, parts in out.items()}
-
-
-def erring(con: duckdb.DuckDBPyConnection) -> set[str]:
-    """Kernels that a diagnostic with a line speaks of."""
-    sql = """
-    select distinct c.kernel_sha256 from compile_errors as e
-    inner join tool_calls as c on e.run_id = c.run_id and e.turn = c.turn and e.seq = c.seq
-    where e.line is not null and c.kernel_sha256 is not null"""
-    return {sha for (sha,) in con.execute(sql).fetchall()}
 
 
 def said(con: duckdb.DuckDBPyConnection, names: list[str]) -> list[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kbstats.site import blocks, erring, metrics
+from kbstats.site.changes import Changes, compare
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-REWRITTEN = 0.6
-"""Share of changed lines beyond which a kernel was written anew: its source says more than a diff."""
-_DIFF_LINES = 3_000
-"""Lines beyond which two kernels are not compared: the comparison is quadratic at worst."""
+MARKED = 50
+"""Diagnostics of one call whose lines can be linked to."""
 
 
 @dataclass
@@ -33,10 +31,8 @@ class Kernel:
     n_lines: int
     lines: erring.Lines | None = None
     same_as: int | None = None
-    diff: list[tuple[str, str]] = field(default_factory=list)
+    changes: Changes | None = None
     against: int | None = None
-    added: int = 0
-    removed: int = 0
 
 
 @dataclass
@@ -50,6 +46,20 @@ class Call:
     errors: list[Row]
     timeouts: list[Row]
     metrics: list[metrics.Group]
+    part: str | None = None
+    """The page on which it is shown in full, where that is not the run's."""
+
+    @property
+    def name(self) -> str:
+        """Its id on that page."""
+        return f"t{self.row['turn']}-{self.row['seq']}"
+
+    @property
+    def marks(self) -> frozenset[int]:
+        """Lines of its kernel that diagnostics name: what links may lead to."""
+        if self.kernel is None or self.kernel.same_as is not None:
+            return frozenset()
+        return frozenset(line for e in self.errors[:MARKED] if (line := self.line_of(e)))
 
     def line_of(self, error: Row) -> int | None:
         """The line of the sent kernel that a diagnostic names."""
@@ -158,17 +168,6 @@ def args_line(text: str | None) -> str:
     return "" if value in ({}, [], None) else json.dumps(value, ensure_ascii=False)
 
 
-def diff(old: str, new: str) -> list[tuple[str, str]]:
-    """Changed lines with two of context, as (sign, line); `@` starts a hunk."""
-    a, b = old.splitlines(), new.splitlines()
-    if len(a) + len(b) > _DIFF_LINES:
-        return []
-    lines = list(difflib.unified_diff(a, b, lineterm="", n=2))[2:]
-    if sum(line[:1] in "+-" for line in lines) > REWRITTEN * (len(a) + len(b)):
-        return []
-    return [("@", line) if line.startswith("@@") else (line[:1], line[1:]) for line in lines]
-
-
 def _kernel(
     sha: str, row: Row | None, shown: Callable[[Row], str], seen: dict[str, int], last: tuple[Kernel, int] | None
 ) -> Kernel:
@@ -176,9 +175,7 @@ def _kernel(
     if sha in seen:
         k.same_as = seen[sha]
     elif last is not None and last[0].source is not None and k.source is not None:
-        k.diff, k.against = diff(last[0].source, k.source), last[1]
-        k.added = sum(s == "+" for s, _ in k.diff)
-        k.removed = sum(s == "-" for s, _ in k.diff)
+        k.changes, k.against = compare(last[0].source, k.source), last[1]
     return k
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from kbstats.site.context import Site
     from kbstats.site.options import Options
+    from kbstats.site.output import Folder
     from kbstats.site.pages import Page, Unit
 
 LEAST = 96
@@ -70,12 +71,12 @@ _SITE: list[Site] = []
 _UNITS: dict[str, dict[str, Unit]] = {}
 
 
-def _start(options: Options, out: Path, nav: tuple[tuple[str, str], ...]) -> None:
+def _start(options: Options, out: Path, nav: tuple[tuple[str, str], ...], empty: bool) -> None:
     from kbstats.analytics.warehouse import open_read
     from kbstats.site.context import Site
     from kbstats.site.output import Folder
 
-    site = Site(open_read(options.db, sealed=True), options, Folder(out, force=True))
+    site = Site(open_read(options.db, sealed=True), options, Folder(out, force=True, empty=empty))
     site.env.globals["nav"] = nav
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)
@@ -95,9 +96,12 @@ def _batch(kind: str, ids: Sequence[str]) -> list[Done]:
 class Helper:
     """The second process; it starts with the first batch it is given, or when it is warmed."""
 
-    def __init__(self, options: Options, out: Path, nav: tuple[tuple[str, str], ...]) -> None:
+    def __init__(self, options: Options, folder: Folder, nav: tuple[tuple[str, str], ...]) -> None:
         self._pool = ProcessPoolExecutor(
-            1, mp_context=get_context("spawn"), initializer=_start, initargs=(options, out, nav)
+            1,
+            mp_context=get_context("spawn"),
+            initializer=_start,
+            initargs=(options, folder.root, nav, folder.empty),
         )
 
     def warm(self, page: Page) -> None:

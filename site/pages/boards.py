@@ -54,15 +54,15 @@ class BoardFiles(Page):
 
     def render(self, site: Site, units: Sequence[Unit]) -> Iterator[tuple[Unit, dict[str, str]]]:
         """Rows as the front page's own template has them."""
-        macros = site.env.get_template("macros.html").make_module({"root": "", "here": "index.html"})
+        board_rows, notes_of = (site.macro("macros.html", name, root="") for name in ("board_rows", "notes"))
         for unit in units:
             s = unit.subject
             found, notes = site.boards_of(s.key, **s.filters)
             rows = boards.merged(found)
             data = {
-                "rows": str(macros.board_rows(rows, "")),  # type: ignore[attr-defined]
+                "rows": str(board_rows(rows, "")),
                 "tail": site.text(boards.sentence((), rows, s.runs).partition(": ")[2]),
-                "notes": str(macros.notes(board_notes(notes))),  # type: ignore[attr-defined]
+                "notes": str(notes_of(board_notes(notes))),
             }
             name = unit.id.removeprefix("boards/").removesuffix(".js")
             yield unit, {unit.id: script("kbstats.board", name, data)}

@@ -1,11 +1,14 @@
-"""A page a run: what it claims and what became of it, the turns, every metric, the kernel, the reference."""
+"""A page a run: what it claims and what became of it, the turns, every metric, the kernel, the reference.
+
+The pages of the kernels that runs sent are rendered along with them.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from kbstats.site import fmt, read, run_view, words
-from kbstats.site.pages import Page, Unit, key_of
+from kbstats.site.pages import Page, Unit, kernels, key_of
 from kbstats.site.pages.boards import script
 
 if TYPE_CHECKING:
@@ -13,8 +16,8 @@ if TYPE_CHECKING:
 
     from kbstats.site.context import Site
 
-BATCH = 24
-"""Runs read at a time: bounds the memory, and saves queries."""
+BATCH = 96
+"""Runs and kernels read at a time: bounds the memory, and saves queries."""
 INLINE = 40_000
 """Characters of turns that stand on the page itself; further ones move to pages of their own."""
 INLINE_TURN = 20_000
@@ -30,16 +33,16 @@ COLOURED = 220
 
 
 class RunPage(Page):
-    """runs/….html, with parts runs/…-turn-N.html where a trace is long."""
+    """runs/….html, with parts runs/…-turn-N.html where a trace is long, and kernels/….html."""
 
     order = 50
     batch = BATCH
 
     def units(self, site: Site) -> Sequence[Unit]:
-        """One unit a run; its key covers every row the page shows."""
+        """One unit a run, and one a kernel; a run's key covers every row the page shows."""
         states = site.run_states
         around = neighbours(site)
-        return [
+        found = [
             Unit(
                 site.path("runs", r["run_id"]),
                 (r, around[r["run_id"]]),
@@ -56,24 +59,38 @@ class RunPage(Page):
             )
             for r in site.runs
         ]
+        return [*found, *kernels.units(site)]
 
     def arranged(self, site: Site, units: Sequence[Unit]) -> Sequence[Unit]:
-        """As their turns stand in the tables."""
+        """As their turns stand in the tables; a kernel behind the first run that sent it."""
         places = site.run_places if len(units) > BATCH else {}
-        return sorted(units, key=lambda u: (places.get(u.subject[0]["run_id"], -1), u.id))
+        last = len(places) + max(places.values(), default=0)
+
+        def place(unit: Unit) -> tuple[int, int, str]:
+            if isinstance(unit.subject[0], dict):
+                return places.get(unit.subject[0]["run_id"], last), 0, unit.id
+            _, sends, runs, *_ = unit.subject
+            return min((places.get(x["run_id"], last) for x in (*sends, *runs)), default=last), 1, unit.id
+
+        return sorted(units, key=place)
 
     def render(self, site: Site, units: Sequence[Unit]) -> Iterator[tuple[Unit, dict[str, str]]]:
-        """Read and render the runs a batch at a time."""
+        """Read and render the runs and kernels a batch at a time."""
         units = self.arranged(site, units)
         for i in range(0, len(units), BATCH):
             batch = units[i : i + BATCH]
-            detail = read.details(site.con, [u.subject[0]["run_id"] for u in batch], site.redact.scan)
+            runs = [u.subject[0] for u in batch if isinstance(u.subject[0], dict)]
+            detail = read.details(site.con, [r["run_id"] for r in runs], site.redact.scan) if runs else {}
             wanted = {c["kernel_sha256"] for rows in detail.values() for c in rows["calls"]}
-            wanted |= {u.subject[0]["submitted_kernel_sha256"] for u in batch}
-            kernels = read.kernels(site.con, wanted - {None}, site.redact.scan, site.kernel_places)
+            wanted |= {r["submitted_kernel_sha256"] for r in runs}
+            wanted |= {u.subject[0] for u in batch if not isinstance(u.subject[0], dict)}
+            sources = read.kernels(site.con, wanted - {None}, site.redact.scan, site.kernel_places)
             for unit in batch:
-                run, around = unit.subject
-                yield unit, self.files(site, run, around, detail.pop(run["run_id"]), kernels)
+                if isinstance(unit.subject[0], dict):
+                    run, around = unit.subject
+                    yield unit, self.files(site, run, around, detail.pop(run["run_id"]), sources)
+                else:
+                    yield unit, kernels.files(site, unit, sources[unit.subject[0]])
 
     def files(
         self,
@@ -81,7 +98,7 @@ class RunPage(Page):
         run: dict[str, Any],
         around: dict[str, Any],
         rows: dict[str, list[dict[str, Any]]],
-        kernels: dict[str, Any],
+        sources: dict[str, Any],
     ) -> dict[str, str]:
         """The page of one run, and its parts."""
         run_id = run["run_id"]
@@ -89,7 +106,7 @@ class RunPage(Page):
             run,
             rows,
             site.failures_of(run_id),
-            kernels,
+            sources,
             site.reference_of(run),
             shown=site.source,
             judged=site.turn_states.get(run_id, []),
@@ -141,6 +158,8 @@ class RunPage(Page):
                 name = f"{path.removesuffix('.html')}-turn-{part[0][0].number}.html"
                 for t, _ in part:
                     t.part = name
+                    for c in t.calls:
+                        c.part = name
                 out[name] = site.page("turn_page.html", name, v=view, parts=part, run_path=path)
                 part.clear()
 

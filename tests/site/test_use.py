@@ -144,8 +144,8 @@ def test_an_error_leads_to_the_line_of_the_kernel(reader, tmp_path):
 def test_a_submission_is_shown_as_what_changed(reader, full_site):
     page = reader.open(next((full_site / "runs").glob("l1-p1-model-a*.html")), "#turn-1")
     changes = page.locator("#turn-1 .diff")
-    assert changes.locator("del").all_inner_texts() == ["-        return x * 3"]
-    assert changes.locator("ins").all_inner_texts() == ["+        return x * 2"]
+    assert changes.locator("del").all_inner_texts() == ["        return x * 3\n"]
+    assert changes.locator("ins").all_inner_texts() == ["        return x * 2\n"]
 
 
 def test_two_runs_side_by_side(reader, full_site):
@@ -179,3 +179,26 @@ def test_the_first_tab_stop_leads_to_the_content(reader, full_site):
     assert page.evaluate("document.activeElement.className") == "skip"
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline != "none"
+
+
+def test_an_error_in_a_draft_leads_to_its_line_in_the_turn(reader, tmp_path):
+    from kbstats.site.build import build
+
+    from .conftest import KERNEL, Db
+
+    db = Db(tmp_path / "d.duckdb")
+    tail = 'load_inline(name="x", cpp_sources="", cuda_sources=SRC)\n'
+    body = "".join(f"# {i}\n" for i in range(60))
+    draft, final = (body + KERNEL.replace("{n}", n) + body + tail for n in "23")
+    db.run("r", kernel=db.kernel(final))
+    wrong = [(8, 'identifier "x" is undefined')]
+    db.turn("r", 0, ok=False, tool="compile_kernel", kernel=db.kernel(draft), result="FAILED", errors=wrong)
+    db.turn("r", 1, tool="submit_kernel", kernel=db.kernel(final))
+    build(db.close(), tmp_path / "out")
+    assert len(list((tmp_path / "out/kernels").iterdir())) == 1  # the draft stands in its turn alone
+    page = reader.open(next((tmp_path / "out/runs").glob("*.html")))
+    at = draft.split("\n").index("    if (i < n) x[i] *= 2.0f; // twice") + 1
+    page.get_by_role("link", name=f"line {at} of the kernel").first.click()
+    assert page.url.endswith(f"#t0-0-L{at}")
+    assert page.locator(f"#t0-0-L{at}").inner_text() == "    if (i < n) x[i] *= 2.0f; // twice"
+    assert page.locator(f"#t0-0-L{at}").is_visible()

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import doctest
+import html
 import json
+import re
 
 import pytest
-from kbstats.site import blocks, boards, erring, highlight, run_view, witness
+from hypothesis import given
+from hypothesis import strategies as st
+from kbstats.site import blocks, boards, changes, erring, highlight, witness
 
 
 @pytest.mark.parametrize(
@@ -108,11 +112,41 @@ def test_colour_never_changes_the_text(source, language):
 
 
 def test_a_diff_marks_lines():
-    lines = run_view.diff("a\nb\nc\nd\ne\nf", "a\nb\nc\nX<b>\ne\nf")
-    out = blocks.diff(lines)
-    assert "<del>-d</del>" in out
-    assert "<ins>+X&lt;b&gt;</ins>" in out
-    assert run_view.diff("a\nb\nc", "x\ny\nz") == []  # written anew: no diff says more than the source
+    found = changes.compare("a\nb\nc\nd\ne\nf", "a\nb\nc\nX<b>\ne\nf")
+    assert (found.added, found.removed) == (1, 1)
+    out = changes.markup(found)
+    assert "c\n<del>d\n</del><ins>X&lt;b&gt;\n</ins>e\n" in out
+    assert changes.compare("a\nb\nc", "x\ny\nz") is None  # written anew: no diff says more than the source
+
+
+LINES = st.lists(st.sampled_from(["a", "b", "", "}", "x = 1", "<b>&"]), max_size=40)
+
+
+@given(LINES, LINES)
+def test_a_diff_leads_from_one_source_to_the_other(old, new):
+    found = changes.compare("\n".join(old), "\n".join(new))
+    if found is None:
+        return
+    out, done = [], 0
+    for i1, i2, j1, j2 in found.ops:
+        assert i1 >= done
+        out += found.old[done:i1] + found.new[j1:j2]
+        done = i2
+    assert out + found.old[done:] == found.new
+    # What a reader copies is the new source: all text besides what is gone and the words of the folds.
+    marks = [1, len(found.new)]
+    shown = re.sub(r"<del>.*?</del>|<summary>.*?</summary>", "", changes.markup(found, "", marks, "t"), flags=re.DOTALL)
+    assert html.unescape(re.sub(r"<[^>]*>", "", shown)) == "\n".join(found.new) + "\n"
+    assert all(f'<mark id="t-L{m}">' in shown for m in marks)
+
+
+def test_a_diff_of_long_sources_is_quick_and_small():
+    old = [f"v{i} = load(x, {i * 7})" for i in range(2_000)]
+    new = [*old[:500], "inserted", *old[500:1_500], *old[1_510:]]
+    found = changes.compare("\n".join(old), "\n".join(new))
+    assert found.ops == [(500, 500, 500, 501), (1_500, 1_510, 1_501, 1_501)]
+    out = changes.markup(found)
+    assert out.index("497 unchanged lines") < out.index("994 unchanged lines") < out.index("487 unchanged lines")
 
 
 def test_selections_of_the_same_runs_share_a_board():
