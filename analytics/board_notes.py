@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _POOLED = """
 select
-    list(distinct variant_key(variant)) filter (where counted) as variants,
+    list(distinct variant) filter (where counted) as variants,
     list(distinct mode) filter (where counted and mode is not null) as modes,
     list(distinct sweep) filter (where counted and sweep is not null) as sweeps,
     list(distinct gpu_key(hardware)) filter (where counted and hardware is not null) as gpus,
@@ -37,26 +37,32 @@ where counted and level is not null
 group by key, level
 """
 _PROBLEMS = "select distinct model, problem_key from board_runs where counted"
+# Where a row stands for a part of the suite, that part alone is offered to it.
 _OFFERED = """
-with attempted as (
-    select distinct suite, level, variant_key(variant) as variant, problem_name from board_runs where counted
+with places as (
+    select distinct
+        case $grouping::varchar when 'level' then key when 'variant' then key when 'suite' then key end as part,
+        suite, level, variant
+    from board_runs where counted
 ),
 offered as (
-    select p.suite, p.level, variant_key(p.variant) as variant, p.problem_name
-    from problems as p
-    semi join attempted as a
-        on p.suite = a.suite and p.level is not distinct from a.level and variant_key(p.variant) = a.variant
-    union
-    from attempted
+    select distinct a.part, s.problem_key
+    from places as a
+    inner join suite_problems as s
+        on a.suite = s.suite and a.level is not distinct from s.level and a.variant = s.variant
 )
-select count(*) from offered
+select part, count(*) from offered group by part
 """
+_ATTEMPTED = "select key, count(distinct problem_key) from board_runs where counted group by key"
+_DROP = "delete from board_runs where list_contains($keys::varchar[], key)"
 _KEEP_SHARED = """
-delete from board_runs where problem_key in (
-    select problem_key from board_runs where counted group by problem_key
-    having count(distinct key) < (select count(distinct key) from board_runs where counted)
-) or not exists (select 1 from board_runs as b where b.counted and b.problem_key = board_runs.problem_key)
+create or replace temp table shared_problems as
+with sides as (
+    select distinct problem_key, if($of_models::boolean, model, key) as side from board_runs where counted
+)
+select problem_key from sides group by problem_key having count(*) = (select count(distinct side) from sides)
 """
+_DROP_OTHERS = "delete from board_runs where problem_key not in (select problem_key from shared_problems)"
 
 _LEFT_OUT = {
     "linked": "stand in a richer record of the same run",
@@ -126,15 +132,45 @@ def baseline(con: duckdb.DuckDBPyConnection, name: str | None) -> list[str]:
     return [f"speedups against {name}: {r['got']} of {r['correct']} correct runs have one{rest}"]
 
 
-def keep_shared(con: duckdb.DuckDBPyConnection) -> None:
-    """Keep only the problems that every row of the board attempted."""
-    con.execute(_KEEP_SHARED)
+PARTS = ("problem", "level", "variant", "suite")
+"""Groupings whose rows stand for parts of the suites: none of them has a problem in common with another."""
 
 
-def offered(con: duckdb.DuckDBPyConnection) -> int:
-    """Problems that the suites of the board offer at its levels and variants, as far as any source tells."""
-    found = con.execute(_OFFERED).fetchone()
-    return int(found[0]) if found else 0
+def keep_shared(con: duckdb.DuckDBPyConnection, *, by: str) -> None:
+    """Keep only the problems that every row of the board attempted; of rows that are parts of a suite, every model."""
+    con.execute(_KEEP_SHARED, {"of_models": by in {*PARTS, "run"}})
+    con.execute(_DROP_OTHERS)
+
+
+def offered(con: duckdb.DuckDBPyConnection, *, by: str) -> dict[str | None, int]:
+    """Problems that the suites of the board offer at its levels and variants, as far as any source tells.
+
+    Returns:
+        Their number under None; on a board of levels, variants or suites under each row's key.
+    """
+    return dict(con.execute(_OFFERED, {"grouping": by}).fetchall())
+
+
+def drop_uncovered(con: duckdb.DuckDBPyConnection, least: float, there: dict[str | None, int]) -> list[str]:
+    """Take out the runs of rows that attempted less than a share of what is offered; says which."""
+    attempted = con.execute(_ATTEMPTED).fetchall()
+    short = sorted(key for key, n in attempted if n < least * _of(there, key))
+    if not short:
+        return []
+    con.execute(_DROP, {"keys": short})
+    size = f" of {there[None]} problems" if None in there else " of their problems"
+    return [f"left out, below {least:.0%}{size}: {', '.join(short)}"]
+
+
+def _of(there: dict[str | None, int], key: str) -> int:
+    return there.get(key, there.get(None, 0))
+
+
+def add_coverage(rows: list[dict[str, Any]], there: dict[str | None, int], *, by: str) -> None:
+    """Add to each row the problems offered to it, and the share that it attempted."""
+    for row in rows:
+        row["n_offered"] = None if by == "problem" else _of(there, row[by])
+        row["coverage"] = row["n_problems"] / row["n_offered"] if row["n_offered"] else None
 
 
 def coverage(con: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]]) -> list[str]:

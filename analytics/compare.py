@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kbstats.analytics import leaderboards, stats
+from kbstats.analytics import board_notes, leaderboards, offers, stats
 from kbstats.analytics.output import rows_of
 from kbstats.ingest.errors import UsageError
 
@@ -18,17 +18,16 @@ if TYPE_CHECKING:
 SIDES = ("model", "mode", "sweep")
 """What can be compared."""
 
-# One row a side and pair: runs of one problem and sample, under the same other circumstances. Where a
-# side has several, its share of correct ones and the geometric mean of their speedups stand for it.
 _CELLS = """
 select
     case $side::varchar when 'model' then model when 'mode' then mode else sweep end as name,
     model_raw,
-    concat_ws(
-        ' ', problem_key, sample_id::varchar,
-        if($side::varchar = 'model', null, model), if($side::varchar = 'model', mode, null), gpu_key(hardware)
-    ) as pair_key,
     problem_key,
+    -- What must agree in a pair beside the problem.
+    coalesce(sample_id, 0) as sample,
+    if($side::varchar = 'model', null, model) as model,
+    if($side::varchar = 'model', mode, null) as mode,
+    gpu_key(hardware) as gpu,
     level,
     problem_id,
     problem_name,
@@ -43,6 +42,11 @@ from board_runs
 where counted
 order by run_id
 """
+_AGREE = {"sample": "sample", "model": "model", "mode": "mode", "gpu": "GPU model"}
+"""What the two runs of a pair have in common beside their problem, and its word."""
+
+Key = tuple[Any, ...]
+"""A pair: the problem, then the values of `_AGREE`."""
 
 
 @dataclass
@@ -70,11 +74,12 @@ def _cell(rows: list[dict[str, Any]]) -> Cell:
     )
 
 
-def _side(rows: list[dict[str, Any]], side: str, name: str) -> dict[str, Cell]:
-    cells: dict[str, list[dict[str, Any]]] = {}
+def _side(rows: list[dict[str, Any]], side: str, name: str) -> dict[Key, Cell]:
+    """One cell a pair: of several runs their share of correct ones and the geometric mean of their speedups."""
+    cells: dict[Key, list[dict[str, Any]]] = {}
     for r in rows:
         if r["name"] == name or (side == "model" and r["model_raw"] == name):
-            cells.setdefault(r["pair_key"], []).append(r)
+            cells.setdefault((r["problem_key"], *(r[k] for k in _AGREE)), []).append(r)
     return {key: _cell(found) for key, found in cells.items()}
 
 
@@ -112,12 +117,30 @@ def _tally(pairs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _only(mine: dict[str, Cell], theirs: dict[str, Cell]) -> list[dict[str, Any]]:
+_PLACE = ("level", "problem_id", "problem_name")
+
+
+def _only(mine: dict[Key, Cell], theirs: dict[Key, Cell]) -> list[dict[str, Any]]:
     """Problems that one side alone ran: listed, never imputed."""
-    other = {c.where["problem_key"] for c in theirs.values()}
-    found = {c.where["problem_key"]: c for c in mine.values() if c.where["problem_key"] not in other}
-    keep = ("level", "problem_id", "problem_name")
-    return [{**{k: c.where[k] for k in keep}, "correct": c.correct, "speedup": c.speedup} for c in found.values()]
+    other = {key[0] for key in theirs}
+    found = {key[0]: c for key, c in mine.items() if key[0] not in other}
+    return [
+        {**{k: found[p].where[k] for k in _PLACE}, "correct": found[p].correct, "speedup": found[p].speedup}
+        for p in sorted(found)
+    ]
+
+
+def _unpaired(mine: dict[Key, Cell], theirs: dict[Key, Cell]) -> list[dict[str, Any]]:
+    """Problems that both ran, but nowhere under the same circumstances, and what keeps them apart."""
+    paired = {key[0] for key in mine.keys() & theirs.keys()}
+    out = []
+    for problem in sorted(({key[0] for key in mine} & {key[0] for key in theirs}) - paired):
+        a, b = ([key for key in side if key[0] == problem] for side in (mine, theirs))
+        apart = [
+            word for i, word in enumerate(_AGREE.values(), 1) if not {key[i] for key in a} & {key[i] for key in b}
+        ]
+        out.append({**{k: mine[a[0]].where[k] for k in _PLACE}, "differ_in": apart or list(_AGREE.values())})
+    return out
 
 
 def compare(
@@ -135,22 +158,28 @@ def compare(
     Returns:
         `pairs`, `wins`, `ties`, `losses` (of `a`), `p_value` of the sign test, `ratio` with `ratio_lo`
         and `ratio_hi` (geometric mean of a's speedup over b's where both have one that counts;
-        problems resampled), `by_level`, `by_class` (the loser's failure class), `only_a`, `only_b` and
-        `pair_rows`.
+        problems resampled), `by_level`, `by_class` (the loser's failure class), `only_a`, `only_b`,
+        `unpaired` (problems that both ran under different circumstances), `pair_rows` and `notes`.
 
     Raises:
-        UsageError: the filters leave nothing of one side, or both are the same.
+        UsageError: the filters leave nothing of one side, both are the same, or a filter names what is compared.
     """
     if a == b:
         raise UsageError("the two sides are the same")
-    names: dict[str, Any] = {{"model": "models", "mode": "modes", "sweep": "sweeps"}[side]: [a, b]}
-    leaderboards.select_runs(con, replace(filters, **names))
+    name = f"{side}s"
+    if getattr(filters, name):
+        raise UsageError(f"--{side} with a comparison of {name}", hint="the two names say which")
+    offers.check_baseline(con, filters.baseline)
+    offers.check_verified_on(con, filters.verified_on)
+    chosen: dict[str, Any] = {name: [a, b]}
+    leaderboards.select_runs(con, replace(filters, **chosen))
     rows = rows_of(con.execute(_CELLS, {"side": side}))
     mine, theirs = _side(rows, side, a), _side(rows, side, b)
     for name, cells in ((a, mine), (b, theirs)):
         if not cells:
             raise UsageError(f"no runs of {side} {name!r}", hint=f"`kbstats leaderboard --by {side}` lists them")
-    pairs = [_pair(mine[key], theirs[key]) for key in sorted(mine.keys() & theirs.keys())]
+    both = sorted(mine.keys() & theirs.keys(), key=lambda key: tuple(map(str, key)))
+    pairs = [_pair(mine[key], theirs[key]) for key in both]
     timed = [p for p in pairs if p["ratio"] is not None]
     ratio, _ = stats.bootstrap([p["ratio"] for p in timed], [p["problem_key"] for p in timed])
     total = _tally(pairs)
@@ -177,7 +206,9 @@ def compare(
         ],
         "only_a": _only(mine, theirs),
         "only_b": _only(theirs, mine),
+        "unpaired": _unpaired(mine, theirs),
         "pair_rows": pairs,
+        "notes": board_notes.pooled(con, trust=filters.trust, by="run") + board_notes.baseline(con, filters.baseline),
     }
 
 

@@ -94,7 +94,7 @@ def board(
     filters: Filters,
     *,
     by: str = "model",
-    sort: str = "fast_1",
+    sort: str | None = None,
     ps: Sequence[float] = DEFAULT_P,
     ks: Sequence[int] = (),
     min_coverage: float = 0.0,
@@ -106,11 +106,12 @@ def board(
         con: A connection whose models are installed.
         filters: Which runs, at which level of trust.
         by: One of `GROUPINGS`.
-        sort: A key of the rows; the others break ties: fast_1, correct_rate, geomean_speedup, name.
+        sort: A key of the rows, fast_1 unless given; the others break ties: fast_1, correct_rate,
+            geomean_speedup, name. Of runs one of `RUN_KEYS`, speedup unless given.
         ps: The p of each fast_p wanted beside 0, 1 and 2.
         ks: Numbers of samples for pass@k and best of k.
         min_coverage: Least share (0 to 1) of the board's problems that a row must have attempted.
-        shared: Keep only the problems that all rows attempted.
+        shared: Keep only the problems that all rows attempted; of rows that are parts of a suite, all models.
 
     Returns:
         Rows of the fields that docs/leaderboard.md explains.
@@ -118,33 +119,28 @@ def board(
     offers.check_baseline(con, filters.baseline)
     offers.check_verified_on(con, filters.verified_on)
     select_runs(con, filters, by=by)
-    if by == "run":
-        return _runs(con, filters)
+    there = {} if by in {"run", "problem"} else board_notes.offered(con, by=by)
+    short = board_notes.drop_uncovered(con, min_coverage, there) if min_coverage > 0 and there else []
     if shared:
-        board_notes.keep_shared(con)
+        board_notes.keep_shared(con, by=by)
+    if by == "run":
+        return _runs(con, filters, sort or RUN_KEYS[0])
+    sort = sort or "fast_1"
     found = rows_of(con.execute(board_sql()))
     if not found:
-        return Board([], [])
+        return Board([], short)
     speeds, kept = speedups(con), Intervals(con)
     wanted = list(dict.fromkeys([*DEFAULT_P, *ps]))
     rows = [_row(by, r, speeds.get(r["key"], ([], [])), wanted, kept) for r in found if r["n"]]
     if ks:
         more = samples.columns(con, ks)
         rows = [row | more[r["key"]] for row, r in zip(rows, (r for r in found if r["n"]), strict=True)]
-    notes = board_notes.pooled(con, trust=filters.trust, by=by) + board_notes.baseline(con, filters.baseline)
-    offered = board_notes.offered(con)
-    for row in rows:
-        row["n_offered"] = offered
-        row["coverage"] = row["n_problems"] / offered if offered and by != "problem" else None
+    notes = board_notes.pooled(con, trust=filters.trust, by=by) + board_notes.baseline(con, filters.baseline) + short
+    board_notes.add_coverage(rows, there, by=by)
     if by == "model":
         notes += board_notes.coverage(con, rows)
     if by in {"model", "mode", "sweep", "harness"}:
         notes += board_notes.simpson(con, sort=sort)
-    if min_coverage > 0 and by != "problem":
-        short = [r[by] for r in rows if r["coverage"] < min_coverage]
-        rows = [r for r in rows if r["coverage"] >= min_coverage]
-        if short:
-            notes.append(f"left out, below {min_coverage:.0%} of {offered} problems: {', '.join(map(str, short))}")
     _rank(rows, sort, by)
     return Board(rows, notes)
 
@@ -165,8 +161,9 @@ def speedups(con: duckdb.DuckDBPyConnection) -> dict[str, tuple[list[float], lis
 
 
 def p_name(p: float) -> str:
-    """The name of a fast_p column: fast_1, fast_1.5."""
-    return f"fast_{p:g}"
+    """The name of a fast_p column: fast_1, fast_1.5; two different p never share one."""
+    short = f"{p:g}"
+    return f"fast_{short if float(short) == p else repr(p)}"
 
 
 def _row(
@@ -224,8 +221,8 @@ def _row(
 
 
 _ASCENDING = {
-    "total_tokens", "cost_usd", "wall_s", "median_turns", "withdrawn", "flagged", "refuted", "excluded_infra",
-    "near_tie", "turns_to_first_correct", "turns_to_best", "tokens_per_solved", "cost_per_solved",
+    "total_tokens", "cost_usd", "wall_s", "n_turns", "median_turns", "withdrawn", "flagged", "refuted",
+    "excluded_infra", "near_tie", "turns_to_first_correct", "turns_to_best", "tokens_per_solved", "cost_per_solved",
 }  # fmt: skip
 """Keys of which less is better."""
 
@@ -268,14 +265,18 @@ def sort_keys(ps: Iterable[float] = ()) -> list[str]:
     return [
         *fast, "correct_rate", "geomean_speedup", "median_speedup", "n", "correct", "n_speedup", "verified",
         "median_sol", "coverage",
-        *sorted(_ASCENDING),
+        *sorted(_ASCENDING - {"n_turns"}),
     ]  # fmt: skip
 
 
-def _runs(con: duckdb.DuckDBPyConnection, filters: Filters) -> Board:
-    """One row a run, fastest first; what does not count last, with its reason."""
+RUN_KEYS = ("speedup", "total_tokens", "cost_usd", "wall_s", "n_turns")
+"""Keys that a board of runs can be sorted by."""
+
+
+def _runs(con: duckdb.DuckDBPyConnection, filters: Filters, sort: str) -> Board:
+    """One row a run, best first; what does not count last, with its reason."""
     rows = rows_of(con.execute("from board_runs where counted order by run_id"))
-    rows.sort(key=lambda r: (not r["counts_correct"], -_value(r, "speedup"), r["run_id"]))
+    rows.sort(key=lambda r: (not r["counts_correct"], -_value(r, sort), -_value(r, "speedup"), r["run_id"]))
     keep = (
         "run_id", "model", "suite", "level", "variant", "problem_id", "problem_name", "sample_id", "mode", "sweep",
         "harness", "hardware", "backend", "precision", "counts_correct", "speedup", "claimed_speedup", "outcome",
@@ -287,8 +288,9 @@ def _runs(con: duckdb.DuckDBPyConnection, filters: Filters) -> Board:
         if not r["counts_correct"] and not r["reason"]:
             r["reason"] = r["failure_class"] or ("not_claimed" if r["outcome"] == "correct" else r["outcome"])
     for i, r in enumerate(out):
-        tied = i > 0 and r["speedup"] == out[i - 1]["speedup"] and r["speedup"] is not None
-        r["rank"] = out[i - 1]["rank"] if tied else (i + 1 if r["speedup"] is not None else None)
+        ranks = r["counts_correct"] and r[sort] is not None
+        tied = i > 0 and ranks and r[sort] == out[i - 1][sort]
+        r["rank"] = out[i - 1]["rank"] if tied else i + 1 if ranks else None
     return Board(out, _run_notes(con, filters) if out else [])
 
 

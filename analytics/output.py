@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 class Format(StrEnum):
@@ -56,6 +56,14 @@ def number(digits: int = 2, *, suffix: str = "", scale: float = 1.0) -> Callable
         return "–" if v is None else f"{v * scale:,.{digits}f}{suffix}"
 
     return show
+
+
+def place(row: Mapping[str, Any]) -> str:
+    """A problem in a few characters: `L3 P11`; where a suite has no levels or no numbers, its name."""
+    level, number = row.get("level"), row.get("problem_id")
+    parts = [*([] if level is None else [f"L{level}"]), *([] if number is None else [f"P{number}"])]
+    name = row.get("problem_name")
+    return " ".join(parts) if number is not None or not name else str(name)
 
 
 def rows_of(con_result: Any) -> list[dict[str, Any]]:
@@ -121,7 +129,7 @@ def _markdown(columns: Sequence[Column], cells: Iterable[Sequence[str]]) -> None
     def line(parts: Iterable[str]) -> str:
         return "| " + " | ".join(p.replace("|", "\\|").replace("\n", " ") for p in parts) + " |"
 
-    print(line(c.title.replace("-\n", "") for c in columns))
+    print(line(c.title.replace("-\n", "").replace("_\n", "_") for c in columns))
     print(line("---:" if c.right else "---" for c in columns))
     for row in cells:
         print(line(row))

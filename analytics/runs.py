@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from kbstats.analytics.output import plain, rows_of
+from kbstats.analytics.output import place, plain, rows_of
 from kbstats.ingest.errors import KbstatsError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import duckdb
 
@@ -20,21 +20,24 @@ select run_id from runs where starts_with(run_id, $id) order by run_id limit 10
 # Words are parts of any name, whatever their case; numbers are level and problem.
 _BY_WORDS = """
 select
-    run_id, coalesce(model, model_raw) as model, sweep, variant, level, problem_id, problem_name, sample_id, format
-from runs
+    r.run_id, coalesce(r.model, r.model_raw) as model, r.sweep, r.variant, r.level, r.problem_id, r.problem_name,
+    if(s.left_out = 'linked', s.richer_run_id, null) as richer_run_id
+from runs as r
+inner join run_status as s on r.run_id = s.run_id
 where
-    ($level::bigint is null or level = $level::bigint)
-    and ($problem::bigint is null or problem_id = $problem::bigint)
+    ($level::bigint is null or r.level = $level::bigint)
+    and ($problem::bigint is null or r.problem_id = $problem::bigint)
     and len(list_filter(
         $words::varchar[],
         lambda w: not contains(
             lower(concat_ws(
-                ' ', model, model_raw, sweep, coalesce(variant, 'original'), suite, mode, problem_name, format
+                ' ', r.model, r.model_raw, r.sweep, coalesce(r.variant, 'original'), r.suite, r.mode, r.problem_name,
+                r.format
             )),
             lower(w)
         )
     )) = 0
-order by model, sweep, variant, level, problem_id, sample_id, run_id
+order by model, r.sweep, r.variant, r.level, r.problem_id, r.sample_id, r.run_id
 """
 
 _LEVEL = re.compile(r"(?i)l(?:evel)?[ _]?(\d+)")
@@ -87,15 +90,31 @@ def find(con: duckdb.DuckDBPyConnection, words: Sequence[str]) -> str:
     found = rows_of(con.execute(_BY_WORDS, {"words": names, "level": level, "problem": problem}))
     if not found:
         raise KbstatsError(f"no run fits {text!r}", hint="`kbstats leaderboard --by run` lists them")
-    # A word that is a model's is meant for the model, though a sweep's name may hold it as well.
-    of_model = [r for r in found if all(w.lower() in (r["model"] or "").lower() for w in names)]
-    if len(found) > 1 and names and of_model:
-        found = of_model
     if len(found) > 1:
-        shown = [f"{r['run_id'][:10]} {r['model']} L{r['level']} P{r['problem_id']} {r['sweep']}" for r in found[:6]]
+        found = _nearest(found, [*words, *names], names)
+    if len(found) > 1:
+        keys = ("model", "variant", "sweep")
+        shown = [" ".join([r["run_id"][:10], place(r), *(str(r[k]) for k in keys if r[k])]) for r in found[:6]]
         more = f" and {len(found) - 6} more" if len(found) > 6 else ""
         raise UsageError(f"{len(found)} runs fit {text!r}", hint=plain("; ".join(shown) + more))
     return str(found[0]["run_id"])
+
+
+def _nearest(found: list[dict[str, Any]], words: Sequence[str], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Of several runs that fit, those that the words mean more likely; all of them where nothing tells."""
+    there = {r["run_id"] for r in found}
+    asked = {w.lower() for w in words}
+    tests: tuple[Callable[[dict[str, Any]], bool], ...] = (
+        # Of two records of one run the one that ranks.
+        lambda r: r["richer_run_id"] not in there,
+        # A word that is a model's whole name, then one that is part of it, is meant for the model, though a
+        # sweep's or a problem's name may hold it as well.
+        lambda r: (r["model"] or "").lower() in asked,
+        lambda r: bool(names) and all(w.lower() in (r["model"] or "").lower() for w in names),
+    )
+    for test in tests:
+        found = [r for r in found if test(r)] or found
+    return found
 
 
 _RUN = """

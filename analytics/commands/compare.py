@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from kbstats.analytics.commands.leaderboard import Trust
-from kbstats.analytics.output import Column, Format, emit, number, plain, to_json
+from kbstats.analytics.commands.leaderboard import Trust, baseline_of
+from kbstats.analytics.output import Column, Format, emit, note, number, place, plain, to_json
 
 
 class Side(StrEnum):
@@ -30,7 +30,11 @@ def command(  # noqa: PLR0917  options of a command line
     mode: Annotated[list[str] | None, typer.Option(help="Tool tier; repeatable.")] = None,
     model: Annotated[list[str] | None, typer.Option(help="Model; repeatable.")] = None,
     hardware: Annotated[list[str] | None, typer.Option(help="GPU of the claim; repeatable.")] = None,
+    backend: Annotated[list[str] | None, typer.Option(help="Backend; repeatable.")] = None,
+    precision: Annotated[list[str] | None, typer.Option(help="Precision; repeatable.")] = None,
     trust: Annotated[Trust, typer.Option(help="What counts: claims, audited or re-run ones.")] = Trust.claimed,
+    verified_on: Annotated[str | None, typer.Option(help="GPU of verified speedups.  [default: most results]")] = None,
+    baseline: Annotated[str | None, typer.Option(help="Speedups against eager, compile … or a timing file.")] = None,
     exclude_infra: Annotated[bool, typer.Option(help="Take out runs failed by harness or infrastructure.")] = False,
     db: Annotated[Path | None, typer.Option(help="Database file.  [default: $KBSTATS_DB or kbstats.duckdb]")] = None,
     fmt: Annotated[Format, typer.Option("--format", help="csv and md list the pairs.")] = Format.table,
@@ -41,15 +45,19 @@ def command(  # noqa: PLR0917  options of a command line
     """
     from kbstats.analytics import compare, leaderboards, warehouse
 
-    filters = leaderboards.Filters(
-        levels=level or [], variants=variant or [], suites=suite or [], sweeps=sweep or [], modes=mode or [],
-        models=model or [], hardwares=hardware or [], trust=trust.value, exclude_infra=exclude_infra,
-    )  # fmt: skip
     con = warehouse.open_read(db or warehouse.default_db())
     try:
+        filters = leaderboards.Filters(
+            levels=level or [], variants=variant or [], suites=suite or [], sweeps=sweep or [], modes=mode or [],
+            models=model or [], hardwares=hardware or [], backends=backend or [], precisions=precision or [],
+            trust=trust.value, verified_on=verified_on, baseline=baseline_of(con, baseline),
+            exclude_infra=exclude_infra,
+        )  # fmt: skip
         found = compare.compare(con, a, b, filters, side=by.value)
     finally:
         con.close()
+    for text in found["notes"]:
+        note(f"note: {text}")
     if fmt is Format.json:
         print(to_json(found))
     elif fmt is Format.table:
@@ -78,6 +86,16 @@ def _print(f: dict[str, Any]) -> None:
         emit(f["by_class"], Format.table, [Column("class", "lost by"), *lost])
     for side in ("a", "b"):
         if only := f[f"only_{side}"]:
-            names = ", ".join(f"L{r['level']} P{r['problem_id']}" for r in only[:12])
-            more = f" and {len(only) - 12} more" if len(only) > 12 else ""
-            print(plain(f"\nonly {side.upper()} ran {len(only)} problems, not counted: {names}{more}"))
+            print(f"\nonly {side.upper()} ran {_count(only)}, not counted: {_places(only)}")
+    if apart := f["unpaired"]:
+        why = ", ".join(dict.fromkeys(w for r in apart for w in r["differ_in"]))
+        print(f"\nboth ran {_count(apart)} that could not be paired, for they differ in {why}: {_places(apart)}")
+
+
+def _count(rows: list[dict[str, Any]]) -> str:
+    return f"{len(rows)} problem{'s' if len(rows) > 1 else ''}"
+
+
+def _places(rows: list[dict[str, Any]], most: int = 12) -> str:
+    more = f" and {len(rows) - most} more" if len(rows) > most else ""
+    return plain(", ".join(map(place, rows[:most])) + more)

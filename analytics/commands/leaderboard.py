@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from kbstats.analytics.output import Column, Format, display_width, emit, folded, note, number, plain, width
+from kbstats.analytics.output import Column, Format, display_width, emit, folded, note, number, place, plain, width
 from kbstats.ingest.errors import UsageError
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 class Trust(StrEnum):
@@ -38,7 +42,7 @@ class By(StrEnum):
     matrix = "matrix"
 
 
-def command(  # noqa: C901, PLR0912, PLR0917  options of a command line
+def command(  # noqa: PLR0917  options of a command line
     level: Annotated[list[int] | None, typer.Option(help="Level; repeatable.")] = None,
     variant: Annotated[list[str] | None, typer.Option(help="Problem variant; `original` is the level itself.")] = None,
     suite: Annotated[list[str] | None, typer.Option(help="Suite; repeatable.")] = None,
@@ -52,7 +56,7 @@ def command(  # noqa: C901, PLR0912, PLR0917  options of a command line
     trust: Annotated[Trust, typer.Option(help="What counts: claims, audited or re-run ones.")] = Trust.claimed,
     verified_on: Annotated[str | None, typer.Option(help="GPU of a verified board.  [default: most results]")] = None,
     baseline: Annotated[str | None, typer.Option(help="Speedups against eager, compile … or a timing file.")] = None,
-    sort: Annotated[str, typer.Option(help="First key of the order: a JSON column.")] = "fast_1",
+    sort: Annotated[str | None, typer.Option(help="First key of the order: a JSON column.  [default: fast_1]")] = None,
     p: Annotated[str, typer.Option("--p", help="Speedups p for fast_p, with commas.")] = "0,1,2",
     k: Annotated[str, typer.Option("--k", help="Samples k for pass@k and best of k, with commas.")] = "",
     shared: Annotated[bool, typer.Option("--shared", help="Only the problems that every row attempted.")] = False,
@@ -68,23 +72,19 @@ def command(  # noqa: C901, PLR0912, PLR0917  options of a command line
     from kbstats.analytics import leaderboards, offers, warehouse
 
     ps, ks = _numbers(p), _samples(k)
-    if sort not in leaderboards.sort_keys(ps):
-        raise UsageError(f"no column {sort!r} to sort by", hint=", ".join(leaderboards.sort_keys(ps)))
+    _check(by, sort, ps, ks, min_coverage)
     con = warehouse.open_read(db or warehouse.default_db())
     try:
-        if baseline and Path(baseline).is_file():
-            from kbstats.analytics import baseline_files
-
-            baseline = baseline_files.use(con, Path(baseline))
         filters = leaderboards.Filters(
             levels=level or [], variants=variant or [], suites=suite or [], sweeps=sweep or [], modes=mode or [],
             models=model or [], hardwares=hardware or [], backends=backend or [], precisions=precision or [],
-            trust=trust.value, verified_on=verified_on, baseline=baseline, exclude_infra=exclude_infra,
+            trust=trust.value, verified_on=verified_on, baseline=baseline_of(con, baseline),
+            exclude_infra=exclude_infra,
         )  # fmt: skip
         if by is By.matrix:
             from kbstats.analytics import matrix
 
-            found = matrix.matrix(con, filters, shared=shared)
+            found = matrix.matrix(con, filters, min_coverage=min_coverage, shared=shared)
         else:
             found = leaderboards.board(
                 con, filters, by=by.value, sort=sort, ps=ps, ks=ks, min_coverage=min_coverage, shared=shared
@@ -110,6 +110,33 @@ def command(  # noqa: C901, PLR0912, PLR0917  options of a command line
         emit(shown, fmt, columns)
 
 
+def baseline_of(con: duckdb.DuckDBPyConnection, text: str | None) -> str | None:
+    """The name of the baseline asked for; where the text names a file, its timings stand for all others."""
+    if not text or not Path(text).is_file():
+        return text
+    from kbstats.analytics import baseline_files
+
+    return baseline_files.use(con, Path(text))
+
+
+def _check(by: By, sort: str | None, ps: list[float], ks: list[int], min_coverage: float) -> None:
+    """Refuse what a board of this kind would not heed.
+
+    Raises:
+        UsageError: naming the option and what there is.
+    """
+    from kbstats.analytics import leaderboards
+
+    keys = {By.run: list(leaderboards.RUN_KEYS), By.matrix: []}.get(by, leaderboards.sort_keys(ps))
+    if sort is not None and sort not in keys:
+        there = ", ".join(keys) or "a matrix has the order of its problems"
+        raise UsageError(f"no column {sort!r} to sort by", hint=there)
+    if by in {By.run, By.matrix} and (ks or ps != list(leaderboards.DEFAULT_P)):
+        raise UsageError("--p and --k are shares of several runs", hint=f"leave them out with --by {by.value}")
+    if by in {By.run, By.problem} and min_coverage:
+        raise UsageError("--min-coverage is of rows with several problems", hint=f"leave it out with --by {by.value}")
+
+
 def _numbers(text: str) -> list[float]:
     import math
 
@@ -119,7 +146,7 @@ def _numbers(text: str) -> list[float]:
         ps = [math.nan]
     if not ps or not all(math.isfinite(v) and v >= 0 for v in ps):
         raise UsageError(f"--p takes numbers from 0 on with commas between them, not {text!r}")
-    return ps
+    return list(dict.fromkeys(map(abs, ps)))  # -0 is 0
 
 
 def _samples(text: str) -> list[int]:
@@ -171,7 +198,7 @@ def _for_people(
         *(Column(f"best_of_{k}", f"best\nof {k}", _speed, right=True) for k in ks),
     ]
     if by is By.problem:
-        shown = [{**r, "_level": f"L{r['level']} P{r['problem_id']}"} for r in shown]
+        shown = [{**r, "_level": place({**r, "problem_name": r["problem"]})} for r in shown]
         columns.insert(1, Column("_level", "level"))
         columns.append(Column("best_speedup", "best", _speed, right=True))
         columns.append(Column("best_model", "by", lambda v: v or "–"))
@@ -225,7 +252,8 @@ def _fitting(
 
 _WORD = {
     "correct": "ok", "compile_fail": "build", "runtime_fail": "run", "incorrect": "wrong", "timeout": "time",
-    "no_submission": "none", "infra_error": "infra", "llm_error": "llm", "in_progress": "open", "unknown": "?",
+    "not_counted": "out", "no_submission": "none", "infra_error": "infra", "llm_error": "llm", "in_progress": "open",
+    "unknown": "?",
 }  # fmt: skip
 
 
@@ -241,8 +269,10 @@ def _matrix(rows: list[dict[str, Any]], fmt: Format) -> None:
             return "–"
         return _speed(r["best_speedup"]) if r["best_speedup"] is not None else _WORD.get(r["outcome"], r["outcome"])
 
+    times = collections.Counter(place(p) for p in problems)
     shown = [
-        {"level": f"L{p['level']} P{p['problem_id']}", "problem": p["problem"]}
+        # Two variants may have a problem of one number: only there the variant is said.
+        {"level": place(p) + (f" {p['variant']}" if times[place(p)] > 1 else ""), "problem": p["problem"]}
         | {names[m]: cell(p["cells"][m]) for m in models}
         for p in problems
     ]
@@ -253,7 +283,8 @@ def _matrix(rows: list[dict[str, Any]], fmt: Format) -> None:
     print()
     for model, name in names.items():
         print(plain(f"{name}  {model}"))
-    print("a number: the best speedup that counts; ok: correct, not timed; –: not attempted")
+    print("a number: the best speedup that counts; ok: correct, not timed")
+    print("out: correct, does not count here; –: not attempted")
 
 
 def _letters(i: int) -> str:
@@ -267,7 +298,7 @@ def _letters(i: int) -> str:
 
 
 def _run_columns(rows: list[dict[str, Any]], room: int) -> tuple[list[dict[str, Any]], list[Column]]:
-    shown = [{**r, "_problem": f"L{r['level']} P{r['problem_id']}"} for r in rows]
+    shown = [{**r, "_problem": place(r)} for r in rows]
     columns = [
         Column("rank", "#", lambda v: "–" if v is None else str(v), right=True),
         Column("run_id", "run", lambda v: v[:10]),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from kbstats.analytics.output import Format, emit, plain, to_json, width
+from kbstats.analytics.output import Format, emit, place, plain, to_json, width
 from kbstats.ingest.errors import UsageError
 
 
@@ -49,7 +49,8 @@ def command(
 def _lines(found: dict[str, Any], changes: dict[tuple[int, int], list[str]]) -> list[str]:
     r = found["run"]
     name = r["model"] or r["model_raw"] or "(unknown)"
-    out = [plain(f"{name}  L{r['level']} P{r['problem_id']}  {r['problem_name'] or ''}")]
+    words = dict.fromkeys([name, place(r), r["problem_name"] or ""])  # without a number the place is the name
+    out = [plain("  ".join(words))]
     out += _facts(r)
     out.append("")
     for t in found["turns"]:

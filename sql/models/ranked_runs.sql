@@ -1,6 +1,6 @@
 -- purpose: the runs of a board after its filters, with what counts at the level of trust asked for
 -- grain: run_id
--- inputs: runs, run_status, run_trust, baselines, gpu_key, problem_key, variant_key
+-- inputs: runs, run_problems, run_status, run_trust, baselines, gpu_key, variant_key
 -- parameters: `grouping` names what `key` holds: model, mode, sweep, level, variant, suite, harness, hardware,
 --   backend or problem. Each list NULL means no filter. trust is claimed, audited or verified. verified_on names
 --   the GPU model of a verified board; NULL takes the one with the most ranking results, so that two
@@ -24,11 +24,18 @@ create or replace macro ranked_runs(
     attempted_only := true
 ) as table
 with filtered as (
-    select r.*
+    select
+        r.* exclude (variant, problem_id, problem_name),
+        p.variant,
+        p.problem_id,
+        p.problem_name,
+        p.problem_key,
+        r.problem_name is null as nameless
     from runs as r
+    inner join run_problems as p on r.run_id = p.run_id
     where
         (levels is null or list_contains(levels, r.level))
-        and (variants is null or list_contains(list_transform(variants, lambda v: variant_key(v)), variant_key(r.variant)))
+        and (variants is null or list_contains(list_transform(variants, lambda v: variant_key(v)), p.variant))
         and (suites is null or list_contains(suites, r.suite))
         and (sweeps is null or list_contains(sweeps, r.sweep))
         and (modes is null or list_contains(modes, r.mode))
@@ -40,7 +47,11 @@ chosen_gpu as (
     select coalesce(verified_on, mode(t.verified_on order by t.verified_on)) as gpu_model
     from run_trust as t
     semi join filtered as r on t.run_id = r.run_id
-    where t.trust = 'verified' and t.counts_correct and (verified_on is null or t.verified_on = verified_on)
+    where
+        t.trust = 'verified'
+        and t.counts_correct
+        and (t.reduced_to is null or precisions = [t.reduced_to])
+        and (verified_on is null or t.verified_on = verified_on)
 ),
 trusted as (
     select t.*
@@ -57,11 +68,15 @@ reference_times as (
     group by b.suite, b.level, b.problem_name, gpu_key(b.hardware)
     having count(distinct b.mean_us) = 1
 ),
--- For runs that bring a problem's number and no name: the number in front of the baseline's name.
+-- For runs that bring a problem's number and no name: the number in front of the baseline's name. A name
+-- with two timings stays in the count: the other name of its number is another era's.
 numbered_times as (
-    select b.suite, b.level, try_cast(regexp_extract(b.problem_name, '^(\d+)_', 1) as bigint) as problem_id, b.gpu, any_value(b.mean_us) as mean_us
-    from reference_times as b
-    group by b.suite, b.level, try_cast(regexp_extract(b.problem_name, '^(\d+)_', 1) as bigint), b.gpu
+    select
+        b.suite, b.level, try_cast(regexp_extract(b.problem_name, '^(\d+)_', 1) as bigint) as problem_id, gpu_key(b.hardware) as gpu,
+        any_value(b.mean_us) as mean_us
+    from baselines as b
+    where b.baseline = baseline
+    group by b.suite, b.level, try_cast(regexp_extract(b.problem_name, '^(\d+)_', 1) as bigint), gpu_key(b.hardware)
     having count(distinct b.mean_us) = 1
 ),
 judged as (
@@ -78,7 +93,7 @@ judged as (
         r.level,
         r.problem_id,
         r.problem_name,
-        problem_key(r.suite, r.variant, r.level, r.problem_id, r.problem_name) as problem_key,
+        r.problem_key,
         r.sample_id,
         r.backend,
         r.precision,
@@ -130,7 +145,7 @@ judged as (
             and gpu_key(r.hardware) = b.gpu
     left join numbered_times as m
         on
-            r.problem_name is null
+            r.nameless
             and r.suite = m.suite
             and r.level = m.level
             and r.problem_id = m.problem_id
@@ -152,7 +167,7 @@ select
             when 'mode' then mode
             when 'sweep' then sweep
             when 'level' then level::varchar
-            when 'variant' then variant_key(variant)
+            when 'variant' then variant
             when 'suite' then suite
             when 'harness' then harness
             when 'hardware' then hardware

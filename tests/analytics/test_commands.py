@@ -91,6 +91,31 @@ def test_matrix_names_its_columns(path):
     assert "500" in out
 
 
+@pytest.mark.parametrize("args", [["--k", "0"], ["--k", "x"], ["--k", "1.5"], ["--by", "run", "--k", "2"], ["--by", "matrix", "--p", "3"], ["--by", "run", "--sort", "geomean_speedup"],
+                                  ["--by", "matrix", "--sort", "n"], ["--by", "problem", "--min-coverage", "0.5"]])  # fmt: skip
+def test_what_a_board_would_not_heed_is_refused(path, args):
+    assert len(run(path, "leaderboard", *args, code=2).stderr.splitlines()) == 1
+
+
+def test_suites_without_levels_have_no_level_none(tmp_path):
+    from kbstats.analytics import warehouse
+
+    path = tmp_path / "none.duckdb"
+    con = warehouse.open_write(path)
+    con.execute(
+        "insert into runs by name select 'abc' || m || i as run_id, 's' as source_id, 'x' as format, 'kb' as suite, m as model, "
+        "if(i = 0, null, i) as problem_id, 'name-' || i as problem_name, true as correct, 'correct' as source_outcome, 2.0 as speedup "
+        "from range(2) as t(i), (values ('a'), ('b')) as u(m)"
+    )
+    warehouse.refresh(con)
+    con.close()
+    for args in (["leaderboard", "--by", "run"], ["leaderboard", "--by", "problem"], ["leaderboard", "--by", "matrix"], ["compare", "a", "b"], ["show", "abca0"], ["show", "a", "name-1"]):
+        out = run(path, *args).stdout
+        assert "None" not in out
+    assert "name-0" in run(path, "leaderboard", "--by", "run").stdout
+    assert "None" not in run(path, "show", "name", code=2).stderr
+
+
 @pytest.mark.parametrize("args", [["--k", "0"], ["--k", "x"], ["--k", "1.5"]])
 def test_wrong_k(path, args):
     assert run(path, "leaderboard", *args, code=2).stderr

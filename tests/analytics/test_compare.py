@@ -91,3 +91,35 @@ def test_no_shared_problem_is_no_error(db):
     add(db, "B", 2, 2.0)
     f = compare.compare(db.fresh(), "A", "B", lb.Filters())
     assert (f["pairs"], f["p_value"], f["ratio"], len(f["only_a"])) == (0, None, None, 1)
+
+
+def test_what_both_ran_and_nothing_pairs_is_said(db):
+    """The problem does not vanish: it says which circumstance keeps the two apart."""
+    add(db, "A", 1, 2.0, hardware="H100")
+    add(db, "B", 1, 3.0, hardware="NVIDIA A100")
+    add(db, "A", 2, 2.0, mode="all")
+    add(db, "B", 2, 2.0, mode="single")
+    add(db, "A", 3, 2.0)
+    add(db, "B", 3, 2.0, sample_id=0)
+    f = compare.compare(db.fresh(), "A", "B", lb.Filters())
+    assert (f["pairs"], f["only_a"], f["only_b"]) == (1, [], [])
+    assert [(r["problem_id"], r["differ_in"]) for r in f["unpaired"]] == [(1, ["GPU model"]), (2, ["mode"])]
+
+
+def test_a_name_that_reads_like_another_field_pairs_with_nothing(db):
+    """A mode of one run and a GPU of another are two circumstances, even where they are spelled alike."""
+    add(db, "A", 1, 2.0, mode="H100")
+    add(db, "B", 1, 3.0, hardware="H100")
+    assert compare.compare(db.fresh(), "A", "B", lb.Filters())["pairs"] == 0
+
+
+@pytest.mark.parametrize("side", compare.SIDES)
+def test_a_filter_of_what_is_compared_is_refused(two, side):
+    with pytest.raises(UsageError, match="the two names say which"):
+        compare.compare(two.fresh(), "A", "B", lb.Filters(**{f"{side}s": ["C"]}), side=side)
+
+
+def test_another_baseline_and_unknown_ones(two):
+    for filters in (lb.Filters(baseline="nope"), lb.Filters(verified_on="nope", trust="verified")):
+        with pytest.raises(UsageError, match="nope"):
+            compare.compare(two.fresh(), "A", "B", filters)

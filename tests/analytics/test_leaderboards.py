@@ -40,6 +40,12 @@ def test_any_p_is_strict(db):
     assert row["fast_3"] == 0.0
 
 
+def test_no_p_takes_the_place_of_another(db):
+    fill(db, "A", [1.0 + 1e-9, 3.0])
+    (row,) = lb.board(db.fresh(), lb.Filters(), ps=[1.00000001]).rows
+    assert (row["fast_1"], row["fast_1.00000001"]) == (1.0, 0.5)
+
+
 def test_rank_counts_only_intervals_wholly_above(db):
     fill(db, "best", [3.0] * 50)
     fill(db, "near", [3.0] * 48, wrong=2)
@@ -118,6 +124,18 @@ def test_run_board(db):
         (1, 2.0, None), (None, None, "speedup_extraordinary"), (None, None, "correct_without_timing"),
         (None, None, "incorrect.no_text"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("sort", lb.RUN_KEYS)
+def test_every_key_of_a_run_board_sorts(db, sort):
+    fill(db, "A", [2.0, 4.0, 4.0], total_tokens=5, cost_usd=1.0, wall_s=2.0, n_turns=3)
+    fill(db, "B", [3.0, None], total_tokens=4, cost_usd=0.5, wall_s=1.0, n_turns=1)
+    fill(db, "C", [9.0], wrong=1)
+    rows = lb.board(db.fresh(), lb.Filters(), by="run", sort=sort).rows
+    values = [r[sort] for r in rows if r["counts_correct"] and r[sort] is not None]
+    assert values == sorted(values, reverse=sort == "speedup")
+    ranks = [r["rank"] for r in rows]
+    assert ranks == ([1, 2, 2, 4, 5, None, None] if sort == "speedup" else [1, 1, 3, 3, 3, None, None])
 
 
 def test_problem_board_has_the_best_run(db):
@@ -235,6 +253,30 @@ def test_matrix_and_best_kernel(db):
     assert models == ["A", "B"]
     assert [p["cells"]["B"] is None for p in problems] == [False, True, True]
     assert [r["model"] for r in matrix.matrix(db.fresh(), lb.Filters(), shared=True).rows] == ["A", "B"]
+
+
+def test_a_cell_of_the_matrix_is_right_only_where_it_counts(db):
+    """Right and never re-run: on the verified board that is no `correct`, as on the audited one a twin is none."""
+    from kbstats.analytics import matrix
+
+    fill(db, "A", [2.0], wrong=1)
+    db.add("runs", run_id="z", model="B", problem_id=0, problem_name="0.py", source_outcome="correct", correct=False)
+    def cells(trust):
+        return {(r["model"], r["problem"]): (r["outcome"], r["reason"]) for r in matrix.matrix(db.fresh(), lb.Filters(trust=trust)).rows}
+
+    assert cells("claimed")["A", "0.py"] == ("correct", None)
+    assert cells("verified")["A", "0.py"] == ("not_counted", "not_verified")
+    assert cells("verified")["A", "1.py"] == ("incorrect", "not_verified")
+
+
+def test_an_ambiguous_baseline_name_does_not_leave_its_number_to_another(db):
+    """Two timings of one name, one of the other: which of the three a nameless run was timed against, nobody knows."""
+    db.add("runs", run_id="a", problem_id=5, problem_name=None, hardware="H100", source_outcome="correct", correct=True, runtime_us=10.0)
+    for name, mean in (("5_A.py", 20.0), ("5_A.py", 40.0), ("5_B.py", 60.0)):
+        db.add("baselines", suite="kb", level=1, problem_name=name, hardware="H100", baseline="eager", mean_us=mean)
+    assert db.one("select speedup from ranked_runs(baseline := 'eager')") is None
+    db.con.execute("delete from baselines where problem_name = '5_A.py'")
+    assert db.one("select speedup from ranked_runs(baseline := 'eager')") == 6.0
 
 
 def test_a_timing_file_as_baseline(db, tmp_path):
