@@ -281,10 +281,12 @@ def test_problem_form(path: Path) -> None:
 
 def test_data_sheets_are_consistent() -> None:
     sheets = tomllib.loads((DATA / "gpus.toml").read_text(encoding="utf-8"))["gpu"]
+    assert len(sheets) == 12
     names = [name for sheet in sheets for name in sheet["match"]]
     assert len(names) == len(set(names))
     for sheet in sheets:
-        assert sheet["source"]
+        # Title and revision of the sheet, or the word that the revision is not known.
+        assert re.search(r"(data ?sheet|whitepaper|product brief).*(revision not noted|-r\d|_v\d)", sheet["source"])
         # Two-byte formats run at twice the rate of TF32 on every tensor core listed.
         ratio = sheet["bf16_tensor_tflops"] / sheet["tf32_tensor_tflops"]
         assert ratio == pytest.approx(2, rel=0.02)
