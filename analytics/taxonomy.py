@@ -80,11 +80,15 @@ def load(con: duckdb.DuckDBPyConnection) -> None:
     """Fill `failure_classes` and `failure_rules` anew, and replace the macros over them."""
     con.execute("delete from failure_rules")
     con.execute("delete from failure_classes")
-    con.executemany(
-        "insert into failure_classes values (?, ?, ?, ?, ?, ?)",
-        [[c["id"], c["title"], c["owner"], c["outcome"], c["meaning"], c["advice"]] for c in classes()],
+    columns = ("id", "title", "owner", "outcome", "meaning", "advice")
+    con.execute(  # a column a list, not a statement a row
+        "insert into failure_classes select unnest($1), unnest($2), unnest($3), unnest($4), unnest($5), unnest($6)",
+        [[c[name] for c in classes()] for name in columns],
     )
-    con.executemany("insert into failure_rules values (?, ?, ?, ?, ?)", [list(r) for r in rules()])
+    con.execute(
+        "insert into failure_rules select unnest($1), unnest($2), unnest($3), unnest($4), unnest($5)",
+        [list(column) for column in zip(*rules(), strict=True)],
+    )
     for macro in macros():
         con.execute(macro)
 

@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING
 
 from kbstats.analytics import lakes
 from kbstats.ingest.errors import DatabaseError
+from kbstats.ingest.transactions import transaction
 from kbstats.sql import catalog
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import duckdb
 
 DEFAULT_NAME = "kbstats.duckdb"
@@ -28,8 +31,8 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
-# A new file: blocks of 32 KB, since each of some forty tables takes at least one; texts in zstd.
-_STORAGE: dict[str, str | bool | int | float | list[str]] = {"default_block_size": 32768}
+# A new file: blocks of 16 KB, since each of some forty tables takes at least one; texts in zstd.
+_STORAGE: dict[str, str | bool | int | float | list[str]] = {"default_block_size": 16384}
 # Read-only alone still reads any file and writes by COPY. Set once the connection is otherwise
 # configured: from then on nothing can be changed back.
 _SEAL = ("set enable_external_access = false", "set lock_configuration = true")
@@ -103,25 +106,23 @@ def _check_schema(path: Path, found: dict[str, str]) -> None:
 
 
 def _install(con: duckdb.DuckDBPyConnection) -> None:
-    """Replace views, macros and the taxonomy's tables; one transaction, so that a crash leaves the old ones."""
+    """Replace views, macros and the taxonomy's tables, and fill the stored models."""
     from kbstats.analytics import taxonomy
 
-    con.execute("begin")
-    try:
-        taxonomy.load(con)
-        catalog.install_models(con)
-        con.executemany(
-            "insert or replace into meta values (?, ?)",
-            [("models_hash", _models_digest()), ("kbstats_version", version())],
-        )
-        con.execute("commit")
-    except BaseException:
-        con.execute("rollback")
-        raise
+    taxonomy.load(con)
+    catalog.install_models(con)
+    con.executemany(
+        "insert or replace into meta values (?, ?)",
+        [("models_hash", _models_digest()), ("kbstats_version", version())],
+    )
 
 
-def open_write(path: Path) -> duckdb.DuckDBPyConnection:
+def open_write(path: Path, *, models: bool = True) -> duckdb.DuckDBPyConnection:
     """Open for writing; a new file gets its tables, models and taxonomy.
+
+    Args:
+        path: The database file.
+        models: Bring models up to this version; without, the next `refresh` does, once for all.
 
     Raises:
         DatabaseError: locked by another process, damaged, or of another schema version.
@@ -132,7 +133,8 @@ def open_write(path: Path) -> duckdb.DuckDBPyConnection:
         raise DatabaseError("the folder of the database does not exist", location=path.parent)
     con = _connect(path, read_only=False)
     try:
-        con.execute("set checkpoint_threshold = '10GB'")  # one checkpoint at the end, not several on the way
+        # a transaction larger than this goes straight to the file, and is never written to the log
+        con.execute("set checkpoint_threshold = '1MB'")
         con.execute("set force_compression = 'zstd'")
         if new or not con.execute("select 1 from duckdb_tables() limit 1").fetchall():
             # Also a file that was made, and whose maker was stopped before it made tables.
@@ -142,8 +144,9 @@ def open_write(path: Path) -> duckdb.DuckDBPyConnection:
             con.execute("commit")
         found = _meta(con)
         _check_schema(path, found)
-        if found.get("models_hash") != _models_digest():
-            _install(con)
+        if models and not is_current(con):
+            with transaction(con):
+                _install(con)
     except BaseException:
         con.close()
         raise
@@ -179,18 +182,31 @@ def open_read(path: Path, *, sealed: bool = False) -> duckdb.DuckDBPyConnection:
     return con
 
 
+def is_current(con: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the models in the database are those of this version."""
+    return _meta(con).get("models_hash") == _models_digest()
+
+
 def is_stale(con: duckdb.DuckDBPyConnection) -> bool:
     """Whether tables changed since links and stored models were brought up to date."""
     return _meta(con).get("derived") == "stale"
 
 
-def refresh(con: duckdb.DuckDBPyConnection) -> None:
-    """Bring stored models up to date after tables changed, and write everything to the file."""
-    from kbstats.analytics import intervals
-    from kbstats.ingest import store
+def refresh(con: duckdb.DuckDBPyConnection, changed: Sequence[str] | None = None) -> None:
+    """Bring stored models up to date after tables changed, and write everything to the file.
 
-    with store.transaction(con):
-        catalog.refresh_stored(con)
+    Args:
+        con: The writable connection.
+        changed: Ids of the runs that changed since the last time, where nothing else did that a
+            run's own rows depend on (`ingest.changes.take`); None computes everything again.
+    """
+    from kbstats.analytics import intervals
+
+    with transaction(con):
+        if is_current(con):
+            catalog.refresh_stored(con, changed)
+        else:
+            _install(con)
         intervals.store(con)
         con.execute("delete from meta where key = 'derived'")
     con.execute("checkpoint")

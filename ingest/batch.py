@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -48,7 +49,6 @@ class Batch:
         self.status = OK
         self.rows: dict[str, list[Row]] = {}
         self.kernels: dict[str, Kernel] = {}
-        self._shas: dict[str, str | None] = {}
         self._run_ids: set[str] = set()
         self.keys: set[str] = set()
         """Ids that may stand only once in a chunk, beside those of the runs."""
@@ -66,6 +66,11 @@ class Batch:
             self._run_ids.add(row.run_id)
         self.rows.setdefault(row.table, []).append(row)
 
+    def extend(self, rows: Sequence[Row]) -> None:
+        """Take several records of one table that is not `runs`."""
+        if rows:
+            self.rows.setdefault(rows[0].table, []).extend(rows)
+
     def has_run(self, run_id: str) -> bool:
         """Whether this file has yielded the run already."""
         return run_id in self._run_ids
@@ -74,21 +79,18 @@ class Batch:
         """Store a kernel's source once; its sha256, or None for no text, an empty or a cut one."""
         if not isinstance(text, str):
             return None
-        known = self._shas.get(text, "")
-        if known != "":
-            return known
-        sha: str | None = None
-        if text.strip() and not hashing.is_cut(text):
-            sha = hashing.source_sha256(text)
-            if sha not in self.kernels:
-                self.kernels[sha] = Kernel(
-                    kernel_sha256=sha,
-                    source_code=text,
-                    language=hashing.language(text),
-                    n_lines=text.count("\n") + (not text.endswith("\n")),
-                    n_chars=len(text),
-                )
-        self._shas[text] = sha
+        sha = hashing.source_sha256(text)  # to look a text up by itself costs as much
+        if sha in self.kernels:
+            return sha
+        if not text or text.isspace() or hashing.is_cut(text):
+            return None
+        self.kernels[sha] = Kernel(
+            kernel_sha256=sha,
+            source_code=text,
+            language=hashing.language(text),
+            n_lines=text.count("\n") + (not text.endswith("\n")),
+            n_chars=len(text),
+        )
         return sha
 
     def issue(
@@ -142,10 +144,12 @@ class Batch:
     def finish(self) -> None:
         """Close the file: no impossible numbers, a word on issues left out, the kernels among the records."""
         for table, columns in AT_LEAST_0.items():
-            for row in self.rows.get(table, ()):
-                for column in columns:
-                    value = getattr(row, column)
-                    if isinstance(value, (int, float)) and not 0 < value < math.inf:
+            rows = self.rows.get(table, ())
+            values_of = operator.attrgetter(*columns)
+            for row in rows:
+                values = values_of(row) if len(columns) > 1 else (values_of(row),)
+                for column, value in zip(columns, values, strict=True):
+                    if value is not None and isinstance(value, (int, float)) and not 0 < value < math.inf:
                         self._impossible(row, column, value)
         if self._dropped_issues:
             self.rows[Issue.table].append(

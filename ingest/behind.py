@@ -1,17 +1,26 @@
-"""Work handed to a thread behind: what it raises comes out in front."""
+"""Writing while the next files are decoded: a thread behind, and transactions of many chunks."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
+import time
 from queue import Queue
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import TracebackType
     from typing import Self
 
+    import duckdb
+
 T = TypeVar("T")
+
+COMMIT_BYTES = 512 << 20
+"""Raw bytes in one transaction: so much goes straight to the file, and never through the log."""
+COMMIT_S = 10.0
+"""Seconds after which a transaction ends all the same, so that a stopped ingest keeps what it has read."""
 
 
 class Behind(Generic[T]):
@@ -61,3 +70,47 @@ class Behind(Generic[T]):
                 self._work(item)
             except BaseException as e:  # noqa: BLE001  it is raised again in front
                 self._error = e
+
+
+class Commits:
+    """One transaction for many chunks. Leaving the block commits what was put whole, also when stopped.
+
+    Args:
+        con: The connection that writes.
+    """
+
+    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+        self._con = con
+        self._open = self._whole = False
+        self._bytes, self._since = 0, 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._open:
+            self._end()
+
+    @contextlib.contextmanager
+    def step(self) -> Iterator[None]:
+        """Something that is put whole, or else nothing is kept that was put since the last commit."""
+        if not self._open:
+            self._con.execute("begin")
+            self._open, self._bytes, self._since = True, 0, time.monotonic()
+        self._whole = False
+        yield
+        self._whole = True
+
+    def done(self, n_bytes: int) -> None:
+        """So many raw bytes more were put; a transaction that is large or old ends."""
+        self._bytes += n_bytes
+        if self._bytes > COMMIT_BYTES or time.monotonic() - self._since > COMMIT_S:
+            self._end()
+
+    def _end(self) -> None:
+        self._open = False
+        if self._whole:
+            self._con.execute("commit")
+            return
+        with contextlib.suppress(Exception):
+            self._con.execute("rollback")

@@ -84,6 +84,7 @@ _TOOLS: dict[str, _Tool] = {
     ),
     "ninja": _Tool(("ninja: ",), re.compile(r"(?P<message>ninja: (?:build stopped|error|fatal)[^\n]*)")),
 }
+_ANCHORS = tuple((anchor, name) for name, tool in _TOOLS.items() for anchor in tool.anchors)
 _WORD_CHARS = 1000
 """How far back the word before an anchor may begin."""
 _NEXT = re.compile(
@@ -133,8 +134,9 @@ def parse(text: str, *, building: bool) -> list[Diagnostic]:
             is the candidate's.
     """
     found: list[tuple[int, Diagnostic]] = []
-    for name, tool in _TOOLS.items():
-        found += [(m.start(), _native(name, m)) for m in _matches(tool, text)]
+    for anchor, name in _ANCHORS:
+        if anchor in text:
+            found += [(m.start(), _native(name, m)) for m in _matches(_TOOLS[name], anchor, text)]
     if building and not any(h in text for h in _HARNESS):
         found += _python(text, native=any(_error(d) for _, d in found))
     found.sort(key=lambda f: f[0])
@@ -145,18 +147,17 @@ def parse(text: str, *, building: bool) -> list[Diagnostic]:
     return out[:MAX_ROWS]
 
 
-def _matches(tool: _Tool, text: str) -> Iterator[re.Match[str]]:
-    """Matches of a tool's pattern, found from its anchors."""
-    for anchor in tool.anchors:
-        at = text.find(anchor)
-        while at >= 0:
-            start = at
-            if tool.from_word:
-                low = max(0, at - _WORD_CHARS)
-                start = 1 + max(text.rfind(" ", low, at), text.rfind("\n", low, at), text.rfind("\t", low, at))
-            if m := tool.pattern.match(text, start):
-                yield m
-            at = text.find(anchor, at + len(anchor))
+def _matches(tool: _Tool, anchor: str, text: str) -> Iterator[re.Match[str]]:
+    """Matches of a tool's pattern, found from one of its anchors."""
+    at = text.find(anchor)
+    while at >= 0:
+        start = at
+        if tool.from_word:
+            low = max(0, at - _WORD_CHARS)
+            start = 1 + max(text.rfind(" ", low, at), text.rfind("\n", low, at), text.rfind("\t", low, at))
+        if m := tool.pattern.match(text, start):
+            yield m
+        at = text.find(anchor, at + len(anchor))
 
 
 def _error(d: Diagnostic) -> bool:

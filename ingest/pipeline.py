@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kbstats.ingest import aliases, archives, copies, folders, links, registry, scan, store
+from kbstats.ingest import aliases, archives, changes, copies, folders, links, registry, scan, standing, store
 from kbstats.ingest.batch import OK, PARTIAL, REJECTED
-from kbstats.ingest.behind import Behind
+from kbstats.ingest.behind import Behind, Commits
 from kbstats.ingest.decoding import Chunk, Task, chunks_of, decode_many
 from kbstats.ingest.errors import UsageError
 from kbstats.ingest.hashing import text_id
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
 GROUP_BYTES = 64 << 20
 """Raw bytes decoded before they are written: bounds memory, whatever the corpus."""
-CHECKPOINT_BYTES = 512 << 20
-"""Raw bytes after which what was written moves to the file: until then the database keeps it in memory."""
 GROUP_FILES = 2000
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -71,6 +70,7 @@ def ingest(
     started = time.perf_counter()
     summary = IngestSummary()
     folders.forget()
+    changes.begin(con)
     renamed = aliases.apply(con)
     again = {path for path, _ in store.orphaned_copies(con)}
     plan = Plan(store.sources(con), wanted(format, map_file), map_file, again)
@@ -84,7 +84,7 @@ def ingest(
         plan.tasks = [t for t in plan.tasks if t.path not in plan.owned]
         summary.companions += n - len(plan.tasks)
     _unclaimed(con, plan, summary)
-    store.walk_issues(con, blocked, roots)
+    standing.walk_issues(con, blocked, roots)
     if plan.superseded:
         with store.transaction(con):
             store.mark_stale(con)
@@ -150,12 +150,12 @@ def _standing(
     con: duckdb.DuckDBPyConnection, plan: Plan, blocked: list[scan.Unwalkable], summary: IngestSummary
 ) -> None:
     """What stands against the files of this walk, whenever they were read."""
-    rejected, partial, issues = store.standing(con, plan.present)
+    rejected, partial, issues = standing.counts(con, plan.present)
     summary.rejected_before = max(0, rejected - summary.rejected)
     summary.partial_before = max(0, partial - summary.partial)
     summary.issues.update(issues)
     summary.issues.update(b.code for b in blocked)
-    summary.advice = store.advice(con, plan.named)
+    summary.advice = standing.advice(con, plan.named)
 
 
 def grouped(tasks: list[Task]) -> Iterator[list[Task]]:
@@ -203,28 +203,26 @@ def _read(
     if workers > 1 and len(groups) < 2 * workers:
         groups = [g[i::workers] for g in groups for i in range(workers) if g[i::workers]]
     total = sum(t.size for t in tasks)
-    written_to = summary.bytes_read
+    with Commits(con) as commits:
 
-    def write(chunks: list[Chunk]) -> None:
-        nonlocal written_to
-        for chunk in chunks:
-            summary.copies += store.write(con, chunk, datetime.now(UTC))
-            tally(summary, chunk)
-        if summary.bytes_read - written_to > CHECKPOINT_BYTES:
-            con.execute("checkpoint")
-            written_to = summary.bytes_read
-        if progress:
-            done = summary.files_done
-            progress(Progress(done, len(tasks), summary.bytes_read, total))
+        def write(chunks: list[Chunk]) -> None:
+            for chunk in chunks:
+                before = summary.bytes_read
+                with commits.step():
+                    summary.copies += store.put(con, chunk, datetime.now(UTC))
+                tally(summary, chunk)
+                commits.done(summary.bytes_read - before)
+            if progress:
+                progress(Progress(summary.files_done, len(tasks), summary.bytes_read, total))
 
-    if total < GROUP_BYTES // 8:
-        for chunks in decoded(groups, workers):
-            write(chunks)
-        return
-    # the database works outside Python's lock: one group is written while the next is decoded
-    with Behind(write) as writer:
-        for chunks in decoded(groups, workers):
-            writer.put(chunks)
+        if total < GROUP_BYTES // 8:
+            for chunks in decoded(groups, workers):
+                write(chunks)
+            return
+        # the database works outside Python's lock: one group is written while the next is decoded
+        with Behind(write) as writer:
+            for chunks in decoded(groups, workers):
+                writer.put(chunks)
 
 
 def tally(summary: IngestSummary, chunk: Chunk) -> None:

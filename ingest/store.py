@@ -6,15 +6,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from kbstats.ingest import copies, scan
-from kbstats.ingest.archives import INSIDE
-from kbstats.ingest.batch import PARTIAL, REJECTED
+from kbstats.ingest import changes, copies, scan
+from kbstats.ingest.batch import REJECTED
 from kbstats.ingest.hashing import text_id
 from kbstats.ingest.transactions import frame, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from collections.abc import Set as AbstractSet
 
     import duckdb
     import pyarrow as pa
@@ -33,6 +31,9 @@ SOURCE_TABLES = (
     "run_copies",
 )
 """Tables whose rows name their source."""
+
+_NEW_KERNELS = "incoming where kernel_sha256 not in (select kernel_sha256 from kernels)"
+"""Not by `on conflict`, which takes twice the time."""
 
 UNKNOWN_FORMAT = "unknown"
 """The format of a source that the user named and no format claims."""
@@ -70,7 +71,13 @@ def mark_stale(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def write(con: duckdb.DuckDBPyConnection, chunk: Chunk, now: datetime) -> int:
-    """Put one chunk into the tables; the old rows of its sources go.
+    """Put one chunk into the tables, in a transaction of its own; see `put`."""
+    with transaction(con):
+        return put(con, chunk, now)
+
+
+def put(con: duckdb.DuckDBPyConnection, chunk: Chunk, now: datetime) -> int:
+    """Put one chunk into the tables, within the caller's transaction; the old rows of its sources go.
 
     Returns:
         How many of its runs stand in `run_copies`, because another source has the same run.
@@ -78,24 +85,22 @@ def write(con: duckdb.DuckDBPyConnection, chunk: Chunk, now: datetime) -> int:
     fresh = [f for f in chunk.files if not f.unchanged]
     kept = _with_rows(con, [f.task.source_id for f in fresh if f.task.known and f.status == REJECTED])
     touched = [f for f in chunk.files if f.unchanged]
-    with transaction(con):
-        if fresh or any(f.gone for f in chunk.files):
-            mark_stale(con)
-        if known := [f.task.source_id for f in fresh if f.task.known and f.task.source_id not in kept]:
-            delete_sources(con, known, keep_row=True)
-        if gone := [source_id for f in chunk.files for source_id in f.gone]:
-            delete_sources(con, gone)
-        _upsert_sources(con, fresh, now, kept)
-        for f in fresh:
-            if f.task.source_id in kept:
-                _keep(con, f.task.source_id, f.task.path_text)
-        _touch(con, touched, now)
-        n_copies = insert(con, chunk)
-    return n_copies
+    if fresh or any(f.gone for f in chunk.files):
+        mark_stale(con)
+    if known := [f.task.source_id for f in fresh if f.task.known and f.task.source_id not in kept]:
+        delete_sources(con, known, keep_row=True)
+    if gone := [source_id for f in chunk.files for source_id in f.gone]:
+        delete_sources(con, gone)
+    _upsert_sources(con, fresh, now, kept)
+    for f in fresh:
+        if f.task.source_id in kept:
+            _keep(con, f.task.source_id, f.task.path_text)
+    _touch(con, touched, now)
+    return insert(con, chunk)
 
 
 def insert(con: duckdb.DuckDBPyConnection, chunk: Chunk) -> int:
-    """Insert a chunk's rows, beside its sources': the part of `write` that decides who of two is the run.
+    """Insert a chunk's rows, beside its sources': the part of `put` that decides who of two is the run.
 
     Returns:
         How many of its runs stand in `run_copies`.
@@ -105,11 +110,23 @@ def insert(con: duckdb.DuckDBPyConnection, chunk: Chunk) -> int:
     for name, table in tables.items():
         if table.num_rows:
             with frame(con, "incoming", table):
-                if name == "kernels":
-                    con.execute("insert into kernels by name select * from incoming on conflict do nothing")
-                else:
-                    con.execute(f"insert into {name} by name select * from incoming")  # noqa: S608  our names
+                _insert(con, name)
     return n_copies
+
+
+def _insert(con: duckdb.DuckDBPyConnection, name: str) -> None:
+    """The rows of `incoming` into a table; the runs that they change are noted."""
+    if name == "kernels":
+        # also runs of other sources, which named a kernel whose text comes only now
+        changes.note(
+            con,
+            f"select run_id from runs where submitted_kernel_sha256 in (select kernel_sha256 from {_NEW_KERNELS})",  # noqa: S608
+        )
+        con.execute(f"insert into kernels by name select * from {_NEW_KERNELS}")  # noqa: S608  our names
+        return
+    con.execute(f"insert into {name} by name select * from incoming")  # noqa: S608  our names
+    if name == "runs":
+        changes.note(con, "select run_id from incoming")
 
 
 def _with_rows(con: duckdb.DuckDBPyConnection, source_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
@@ -225,6 +242,7 @@ def delete_sources(
             "create or replace temp table gone_runs as "
             "select run_id from runs where source_id in (select source_id from gone)"
         )
+        changes.note(con, "select run_id from gone_runs")
         for table in RUN_TABLES:
             con.execute(f"delete from {table} where run_id in (select run_id from gone_runs)")  # noqa: S608  our names
         con.execute("delete from runs where run_id in (select run_id from gone_runs)")
@@ -291,69 +309,6 @@ def count(con: duckdb.DuckDBPyConnection, table: str) -> int:
     """How many rows a table has."""
     n: int = con.execute(f"select count(*) from {table}").fetchall()[0][0]  # noqa: S608  our names
     return n
-
-
-def standing(con: duckdb.DuckDBPyConnection, paths: AbstractSet[str]) -> tuple[int, int, dict[str, int]]:
-    """Of the sources at some paths, and in archives there: how many are rejected, how many partial; issues by code."""
-    import pyarrow as pa
-
-    with frame(con, "present", pa.table({"path": pa.array(sorted(paths), pa.string())})):
-        con.execute(
-            "create or replace temp table walked as select source_id, status from sources "
-            "where path in (select path from present) or split_part(path, ?, 1) in (select path from present)",
-            [INSIDE],
-        )
-        states = dict(con.execute("select status, count(*) from walked group by all").fetchall())
-        issues = con.execute(
-            "select code, count(*) from ingest_issues semi join walked using (source_id) group by all"
-        ).fetchall()
-        con.execute("drop table walked")
-    return states.get(REJECTED, 0), states.get(PARTIAL, 0), dict(issues)
-
-
-def advice(con: duckdb.DuckDBPyConnection, named: AbstractSet[str]) -> list[str]:
-    """Of rejected files that the user named: name, what is wrong, what to do."""
-    if not named:
-        return []
-    import pyarrow as pa
-
-    with frame(con, "present", pa.table({"path": pa.array(sorted(named), pa.string())})):
-        rows = con.execute(
-            "select s.path, i.code, i.message from sources as s semi join present using (path) "
-            "join ingest_issues as i using (source_id) where s.status = 'rejected' and i.severity = 'error' "
-            "qualify row_number() over (partition by s.path order by i.code) = 1 order by all"
-        ).fetchall()
-    tables = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
-    out = []
-    for path, code, message in rows:
-        name = Path(path).name
-        if code in {"unknown_format", "unmapped_table"}:
-            what = "no format claims it" if code == "unknown_format" else "no mapping fits its columns"
-            step = "--map FILE for a table" if name.lower().endswith(tables) else "--format NAME if you know it"
-            out.append(f"{name}: {what}; {step}")
-        else:
-            out.append(f"{name}: {message}")
-    return out
-
-
-def walk_issues(con: duckdb.DuckDBPyConnection, found: list[scan.Unwalkable], roots: Sequence[Path]) -> None:
-    """Folders that could not be entered and links that lead out, as issues without a source of their own.
-
-    Those of an earlier walk of the same folders go.
-    """
-    for root in map(scan.path_text, roots):
-        con.execute(
-            "delete from ingest_issues where code in ('unreadable_folder', 'outside_link') "
-            "and (path = ? or starts_with(path, ?))",
-            [root, root.rstrip("/") + "/"],
-        )
-    for place in found:
-        path = scan.path_text(place.path)
-        con.execute(
-            "insert into ingest_issues by name select ? as source_id, ? as path, ? as severity, "
-            "? as code, ? as message",
-            [text_id(path, n=16), path, place.severity, place.code, place.message],
-        )
 
 
 def reject_named(con: duckdb.DuckDBPyConnection, found: scan.Found) -> None:

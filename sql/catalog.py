@@ -9,7 +9,9 @@ Three kinds of file, one statement's worth of meaning each:
 
 A file starts with a header of ``-- key: text`` lines (text may go on in ``--   `` lines). Keys of
 models: ``purpose, grain, inputs`` and, where the result is stored at the end of an ingest instead
-of computed by each reader, ``stored: yes``. Keys of audits: ``purpose, severity, blocks,
+of computed by each reader, ``stored: yes``. A stored model whose rows depend on one run or one
+kernel alone says so with ``changes: run_id`` or ``changes: kernel_sha256``: after an ingest only
+the rows of what changed are computed again. Keys of audits: ``purpose, severity, blocks,
 threshold`` (the threshold's source).
 """
 
@@ -25,6 +27,8 @@ from typing import TYPE_CHECKING
 from kbstats.ingest.errors import KbstatsError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import duckdb
 
 _HEADER = re.compile(r"--\s(?P<key>[a-z_]+):\s*(?P<text>.*)")
@@ -48,6 +52,11 @@ class SqlFile:
     def stored(self) -> bool:
         """The result is kept as a table, refreshed at the end of each ingest."""
         return self.header.get("stored", "no") == "yes"
+
+    @property
+    def changes(self) -> str | None:
+        """The column by which rows may be computed alone: a run's or a kernel's own."""
+        return self.header.get("changes")
 
 
 def _parse(kind: str, name: str, text: str) -> SqlFile:
@@ -194,11 +203,41 @@ def install_models(con: duckdb.DuckDBPyConnection) -> None:
             con.execute(f.sql)
 
 
-def refresh_stored(con: duckdb.DuckDBPyConnection) -> None:
-    """Fill the stored models anew from the tables as they are now."""
+_OF_RUNS = {"run_id": "run_id", "kernel_sha256": "submitted_kernel_sha256"}
+"""The column of `runs` that holds each key of `SqlFile.changes`."""
+
+
+def refresh_stored(con: duckdb.DuckDBPyConnection, changed: Sequence[str] | None = None) -> None:
+    """Bring the stored models up to date with the tables as they are now.
+
+    Args:
+        con: A connection that may write.
+        changed: Ids of the runs that were added, replaced or removed since, if nothing else changed
+            that a model with a `changes` key reads; None computes everything again.
+    """
     for f in models():
-        if f.stored:
+        if not f.stored:
+            continue
+        if changed is None or f.changes is None:
             con.execute(f"create or replace table {f.name} as from {f.name}__source")
+        else:
+            _refresh_part(con, f.name, f.changes, changed)
+
+
+def _refresh_part(con: duckdb.DuckDBPyConnection, name: str, key: str, changed: Sequence[str]) -> None:
+    """Replace the rows of some runs, or of their kernels, and drop those of runs that are gone."""
+    of_runs = _OF_RUNS[key]
+    ids = con.execute(
+        f"select list(distinct {of_runs}) from runs where list_contains($1, run_id)", [list(changed)]  # noqa: S608
+    ).fetchall()[0][0]
+    con.execute(
+        f"delete from {name} where {key} not in (select {of_runs} from runs where {of_runs} is not null) "  # noqa: S608
+        f"or list_contains($1, {key})",
+        [ids or []],
+    )
+    if ids:
+        # a list, not a subquery: the planner moves it down to the tables
+        con.execute(f"insert into {name} from {name}__source where list_contains($1, {key})", [ids])
 
 
 def _as_source(f: SqlFile) -> str:

@@ -54,7 +54,7 @@ def command(  # noqa: PLR0917  options of a command
 
     import duckdb
     from kbstats.analytics import warehouse
-    from kbstats.ingest import pipeline, scan
+    from kbstats.ingest import changes, pipeline, scan
     from kbstats.ingest.errors import UsageError
 
     for path in paths:  # before a database is made for nothing
@@ -85,8 +85,8 @@ def command(  # noqa: PLR0917  options of a command
         summary = pipeline.ingest(
             con, paths, format=format_, map_file=map_, workers=workers, prune=prune, progress=progress
         )
-        if summary.wrote or earlier:
-            warehouse.refresh(con)
+        if summary.wrote or earlier or not warehouse.is_current(con):
+            warehouse.refresh(con, changes.take(con))
         elif warehouse.is_stale(con):  # an earlier ingest was stopped half way
             warehouse.finish(con)
     except duckdb.Error as e:
@@ -139,7 +139,7 @@ def _open(db: Path, *, wait: bool) -> duckdb.DuckDBPyConnection:
     deadline = time.monotonic() + (LOCK_WAIT_S if wait else 0.0)
     while True:
         try:
-            return warehouse.open_write(db)
+            return warehouse.open_write(db, models=False)
         except DatabaseError as e:
             if "in use" not in e.message or time.monotonic() >= deadline:
                 raise

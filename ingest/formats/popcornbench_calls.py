@@ -142,8 +142,7 @@ class Calls:
         hidden = metadata.get("compilation_error")
         if not rows and not ok and isinstance(hidden, str):
             rows = diagnostics.rows(self.run_id, hidden, building=True, turn=turn, seq=seq)
-        for row in rows:
-            self.batch.add(row)
+        self.batch.extend(rows)
         return rows
 
     def _metrics(self, turn: int, seq: int, tool: str, metadata: Mapping[str, Any]) -> None:
@@ -152,8 +151,8 @@ class Calls:
         found = list(metrics.rows(self.run_id, metadata, turn=turn, seq=seq))
         if tool == "profile_kernel":
             found += metrics.profile_rows(self.run_id, metadata, turn=turn, seq=seq)
-        for row in metrics.once(found):
-            self.batch.add(row)
+        if found:
+            self.batch.extend(metrics.once(found))
 
     def _evolved(self, turn: int, seq: int, arguments: Any) -> None:
         """One candidate of the evolutionary search: its verdict stands among its own arguments."""

@@ -166,12 +166,10 @@ class Reader:
             if i == 0:
                 shown = (references.in_prompt(m.text) for m in said if m.kind == "user")
                 self._shown = next((s for s in shown if s), None)
-            for message in messages_of(run_id, turn, record, len(said)):
-                said.append(message)
-            for message in said:
-                self.batch.add(message)
+            said += messages_of(run_id, turn, record, len(said))
+            self.batch.extend(said)
             calls.turn(turn, record)
-            if words := timeouts.in_feedback(record.feedback_to_model or ""):
+            if record.feedback_to_model and (words := timeouts.in_feedback(record.feedback_to_model)):
                 calls.llm_timeout(turn, words, record.llm_latency_s)
 
     def _run(self, run_id: str, columns: dict[str, Any], turns: list[TurnRecord], calls: Calls) -> Run:

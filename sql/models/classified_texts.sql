@@ -2,16 +2,18 @@
 -- grain: run_id, turn, seq, origin
 -- inputs: failure_texts, failure_rules, failure_classes
 -- stored: yes
+-- changes: run_id
 create or replace view classified_texts as
 -- first_rule and rule_words hold the rules as constants: analytics/taxonomy.py writes them.
 with hits as (
     select run_id, turn, seq, origin, min(rule) as rule, min_by(body, rule) as body, min_by(base, rule) as base, min_by(field, rule) as field
     from (select *, first_rule(field, body) as rule from failure_texts)
-    where rule is not null
     group by run_id, turn, seq, origin
 ),
 placed as (
-    select *, rule_words(rule, body) as words, instr(body, rule_words(rule, body)) as at from hits
+    -- the filter stands behind the grouping, else every branch of failure_texts plans all rules again
+    select *, instr(body, words) as at
+    from (select *, rule_words(rule, body) as words from hits where rule is not null)
 )
 select
     h.run_id,

@@ -2,6 +2,7 @@
 -- grain: kernel_sha256, mark
 -- inputs: runs, kernels
 -- stored: yes
+-- changes: kernel_sha256
 -- parameters: none. Each mark tries a plain word first: a regular expression over every kernel would be slow.
 create or replace view kernel_marks as
 with submitted as (

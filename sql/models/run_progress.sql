@@ -2,6 +2,7 @@
 -- grain: run_id
 -- inputs: runs, turns, tool_calls, turn_speedups, judges_final_state
 -- stored: yes
+-- changes: run_id
 create or replace view run_progress as
 with passes as (
     select t.run_id, min(t.turn) as first_right_turn, count(*) as n_passes

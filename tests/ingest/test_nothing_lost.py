@@ -20,16 +20,16 @@ SLOW = bool(os.environ.get("KBSTATS_SLOW"))
 SLOWED = """
 import sys, time
 from kbstats.analytics import cli
-from kbstats.ingest import pipeline, store
+from kbstats.ingest import behind, pipeline
 pipeline.GROUP_FILES = 5
 pipeline.GROUP_BYTES = 1 << 20
-real = store.write
-def write(con, chunk, now):
-    n = real(con, chunk, now)
+behind.COMMIT_BYTES = 0
+real = behind.Commits.done
+def done(self, n_bytes):
+    real(self, n_bytes)
     print("committed", file=sys.stderr, flush=True)
     time.sleep(0.3)
-    return n
-store.write = write
+behind.Commits.done = done
 sys.argv = ["kbstats", *sys.argv[1:]]
 cli.main()
 """

@@ -7,7 +7,7 @@ import os
 import shutil
 
 import pytest
-from kbstats.ingest import pipeline, plan, store
+from kbstats.ingest import behind, pipeline, plan, store
 from kbstats.ingest.errors import UsageError
 
 RUNS = "popcornbench/runs"
@@ -254,24 +254,41 @@ def test_one_format_only(wh, runs, data):
         wh.ingest(runs, format="no such")
 
 
-def test_a_crash_between_chunks_leaves_whole_chunks(wh, runs, monkeypatch):
+@pytest.mark.parametrize(("bytes_a_transaction", "left"), [(0, 10), (1 << 30, 0)])
+def test_a_crash_between_chunks_leaves_whole_transactions(wh, runs, monkeypatch, bytes_a_transaction, left):
     monkeypatch.setattr(pipeline, "GROUP_FILES", 5)
-    real = store.write
+    monkeypatch.setattr(behind, "COMMIT_BYTES", bytes_a_transaction)
+    real = store.put
     calls = []
 
     def fail_third(con, chunk, now):
         calls.append(1)
+        n = real(con, chunk, now)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return real(con, chunk, now)
+        return n
 
-    monkeypatch.setattr(store, "write", fail_third)
+    monkeypatch.setattr(store, "put", fail_third)
     with pytest.raises(KeyboardInterrupt):
         wh.ingest(runs)
-    assert wh.one("select count(*) from sources") == 10
-    monkeypatch.setattr(store, "write", real)
+    assert wh.one("select count(*) from sources") == left
+    monkeypatch.setattr(store, "put", real)
     wh.ingest(runs)
-    assert wh.one("select count(*) from runs") == wh.one("select sum(n_runs) from sources")
+    assert wh.one("select count(*) from runs") == wh.one("select sum(n_runs) from sources") > 10
+
+
+def test_stopped_between_chunks_what_was_put_is_kept(wh, runs, monkeypatch):
+    monkeypatch.setattr(pipeline, "GROUP_FILES", 5)
+    calls = []
+
+    def stop(progress):
+        calls.append(progress.files_done)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        wh.ingest(runs, progress=stop)
+    assert wh.one("select count(*) from sources") == calls[-1] == 10
 
 
 def test_an_exception_in_a_format_is_an_issue(wh, runs, monkeypatch):
