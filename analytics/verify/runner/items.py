@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from . import BUNDLE_SCHEMA, FALLBACK_VERSION
@@ -65,6 +65,13 @@ def source_sha256(text: str) -> str:
     True
     """
     return hashlib.sha256(text.replace("\r\n", "\n").rstrip().encode()).hexdigest()
+
+
+def against_itself(item: Item) -> Item:
+    """The item whose kernel is its own reference: a speedup of anything but 1 is an error of measurement."""
+    kernel = f"{item.reference.rstrip()}\n\n\nModelNew = Model\n"
+    sha = source_sha256(kernel)
+    return replace(item, kernel=kernel, kernel_sha256=sha, claimed_speedup=None, claimed_baseline=None, run_ids=())
 
 
 def load_bundle(folder: Path) -> list[Item]:

@@ -42,6 +42,7 @@ class Session:
         results: Path | None = None,
         baselines: Sequence[str] = (),
         replay: Path | None = None,
+        cores: Sequence[int] | None = None,
     ) -> None:
         # torch.cuda.set_device wants a number.
         self.device = "cuda:0" if device == "cuda" else device
@@ -49,7 +50,12 @@ class Session:
         self.results = results
         self.baselines = tuple(baselines)
         self.replays = replays(replay) if replay else {}
-        self.cores = machine.quick_cores() if device.startswith("cuda") else []
+        if cores is not None:
+            self.cores = list(cores)
+        else:
+            self.cores = machine.quick_cores() if device.startswith("cuda") else []
+        # Cells of kernels that were built before their turn, and whether that went well.
+        self.prepared: dict[str, tuple[sandbox.Box, bool]] = {}
         self.rate: float | None = None
         self.powers: dict[str, dict[str, Any]] = {}
         try:
