@@ -96,9 +96,18 @@ class Timed:
         Where the outer clock puts the speedup wholly below the inner one, the outer clock's counts: a
         false inner clock gains no more than the outer one's own error.
         """
-        inner = Speed(*stats.log_interval([p.ratio("cand") for p in self.used()], self.deviation()))
-        outer = self.outer_speed()
+        inner, outer = self.inner_speed(), self.outer_speed()
         return outer if outer is not None and outer.high < inner.low else inner
+
+    def inner_speed(self) -> Speed:
+        """The speedup by the clocks in the sides' own processes."""
+        return Speed(*stats.log_interval([p.ratio("cand") for p in self.used()], self.deviation()))
+
+    @property
+    def overruled(self) -> bool:
+        """Whether the outer clock contradicts the candidate's, so that none of its own times is shown."""
+        outer = self.outer_speed()
+        return outer is not None and outer.high < self.inner_speed().low
 
     def outer_speed(self) -> Speed | None:
         """The speedup by clocks that the candidate cannot reach, None without them.
@@ -115,7 +124,12 @@ class Timed:
         return abs(math.fsum(controls) / len(controls)) if controls else 0.0
 
     def mode(self, name: str) -> tuple[Speed, float, float, int] | None:
-        """Return (speedup, reference seconds, candidate seconds, pairs) of another mode, None without times."""
+        """Return (speedup, reference seconds, candidate seconds, pairs) of another mode, None without times to trust.
+
+        No outer clock sees single calls there, so a clock that is contradicted in the first mode counts in none.
+        """
+        if self.overruled:
+            return None
         found = [p.modes[name] for p in self.used() if p.modes.get(name, {}).get("cand")]
         if len(found) < 2:
             return None
@@ -123,18 +137,24 @@ class Timed:
         speed = Speed(*stats.log_interval([r / c for r, c in sides]))
         return speed, stats.median([r for r, _ in sides]), stats.median([c for _, c in sides]), len(found)
 
+    def _candidate_s(self, pair: Pair) -> float:
+        """Seconds a call of the candidate in one pair, by the clock that counts."""
+        outer = pair.outer_ratio() if self.overruled else None
+        return pair.median("ref") / outer if outer else pair.median("cand")
+
     def rows(self, baseline: str) -> list[dict[str, Any]]:
         """Rows of the document, microseconds."""
         used = self.used()
         rows = []
         for i, p in enumerate(self.pairs):
-            sides = {baseline: p.times, **({NAMES[k]: v for k, v in p.modes.items()} if baseline == "eager" else {})}
+            others = p.modes if baseline == "eager" and not self.overruled else {}
+            sides = {baseline: p.times, **{NAMES[k]: v for k, v in others.items()}}
             rows += [
                 {
                     "baseline": name,
                     "pair": i,
                     "ref_us": stats.median(times["ref"]) * 1e6,
-                    "cand_us": stats.median(times["cand"]) * 1e6,
+                    "cand_us": (self._candidate_s(p) if times is p.times else stats.median(times["cand"])) * 1e6,
                     "kept": any(p is u for u in used),
                     "clock_mhz": p.clock_mhz,
                 }
@@ -151,7 +171,7 @@ class Timed:
                 **_row(
                     speed,
                     stats.median([p.median("ref") for p in pairs]),
-                    stats.median([p.median("cand") for p in pairs]),
+                    stats.median([self._candidate_s(p) for p in pairs]),
                     len(pairs),
                 ),
                 "calls_a_block": self.count,
@@ -165,8 +185,9 @@ class Timed:
                 row = self.mode(mode)
                 if row:
                     found[NAMES[mode]] = _row(*row)
-                elif mode in self.missing:
-                    found[NAMES[mode]] = {"missing": self.missing[mode]}
+                elif mode in self.missing or self.overruled:
+                    reason = "the candidate's clock and the outer one contradict each other"
+                    found[NAMES[mode]] = {"missing": self.missing.get(mode, reason)}
         return found
 
 

@@ -50,7 +50,10 @@ DELIVERED_BYTES, DELIVERED_PART = 64 << 20, 0.1
 
 PATCHED = 0.5
 PATCHED_GAP_S = 20e-6
-"""Accuse the inner clock below half the outer one, and a gap a call above this plus twice the reference's own."""
+PATCHED_OWN = {"cpu": 2.0, "cuda": 1.1}
+"""Accuse the inner clock below half the outer one, and a gap a call above this plus so many times the reference's
+own. On a GPU that own gap is the flush and the chain, some 280 us that hardly vary: 22 honest kernels on an H200
+stayed within 18 us of it, a forged clock was 129 us beyond (benchmarks/results)."""
 
 
 class Timer:
@@ -331,7 +334,7 @@ class Timer:
         # The least gap of all blocks: a busy machine adds to most of them, a false clock to every one.
         gap = min(g for p in timed.pairs for g in p.gaps["cand"])
         own = max(0.0, min(g for p in timed.pairs for g in p.gaps["ref"]))
-        off = gap > PATCHED_GAP_S + 2.0 * own and inner < PATCHED * (inner + gap - own)
+        off = gap > PATCHED_GAP_S + PATCHED_OWN[self.kind] * own and inner < PATCHED * (inner + gap - own)
         self.v.checks.note(
             "clock", passed=not off, inner_us=inner * 1e6, outer_gap_us=gap * 1e6, reference_gap_us=own * 1e6
         )

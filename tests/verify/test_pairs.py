@@ -1,0 +1,60 @@
+"""Speedups from hand-made pairs, where the right answer can be worked out on paper."""
+
+from __future__ import annotations
+
+import pytest
+from kbstats.analytics.verify.runner.pairs import Pair, Timed
+
+REF_S, TRUE_S, FLUSH_S = 50e-6, 150e-6, 300e-6
+
+
+def pair(told_s: float, noise: float) -> Pair:
+    """Two rounds: a candidate that takes 150 us and says `told_s`, a reference of 50 us, 300 us around each call."""
+    p = Pair(by_round=True)
+    for _ in range(4):
+        for side, inner, real in (("ref", REF_S, REF_S), ("cand", told_s, TRUE_S), ("ctl", REF_S, REF_S)):
+            p.times[side].append(inner * noise)
+            p.blocks[side].append(inner * noise)
+            p.outer[side].append(real * noise + FLUSH_S)
+            p.gaps[side].append((real - inner) * noise + FLUSH_S)
+    for mode in ("busy", "graph"):
+        p.modes[mode] = {"ref": [20e-6] * 4, "cand": [told_s] * 4}
+    return p
+
+
+def timed(told_s: float) -> Timed:
+    return Timed([pair(told_s, n) for n in (0.99, 1.0, 1.01)], 12, fresh=True, count=4)
+
+
+def test_a_false_clock_counts_in_no_mode() -> None:
+    false = timed(1e-6)
+    assert false.inner_speed().value == pytest.approx(50.0)
+    assert false.overruled
+    assert false.speed().value == pytest.approx(1 / 3, rel=0.02)
+    assert false.mode("busy") is None
+    rows = false.rows("eager")
+    assert {r["baseline"] for r in rows} == {"eager"}
+    assert [r["cand_us"] for r in rows] == pytest.approx([150.0] * 3, rel=0.02)
+    found = false.baselines("eager")
+    assert found["eager"]["cand_us"] == pytest.approx(150.0, rel=0.02)
+    assert "contradict" in found["gpu_busy"]["missing"]
+    assert "contradict" in found["cuda_graph"]["missing"]
+
+
+def test_an_honest_clock_counts_in_all() -> None:
+    honest = timed(TRUE_S)
+    assert not honest.overruled
+    assert honest.speed().value == pytest.approx(1 / 3)
+    found = honest.baselines("eager")
+    assert found["eager"]["cand_us"] == pytest.approx(150.0)
+    assert found["gpu_busy"]["speedup"] == pytest.approx(20 / 150)
+    assert {r["baseline"] for r in honest.rows("eager")} == {"eager", "gpu_busy", "cuda_graph"}
+
+
+def test_pairs_whose_clocks_differ_are_dropped_while_three_are_left() -> None:
+    four = [pair(TRUE_S, 1.0) for _ in range(4)]
+    four[0].clocks = {"ref": 1980, "cand": 1900}
+    assert len(Timed(four, 16, fresh=True, count=4).used()) == 3
+    four[1].slowed = True
+    # Fewer than three would be left: all count rather than none.
+    assert len(Timed(four, 16, fresh=True, count=4).used()) == 4
