@@ -12,8 +12,10 @@ import json
 import math
 import re
 from collections import Counter
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from kbstats.site import cache
 from kbstats.site.text import visible
 from markupsafe import Markup, escape
 
@@ -61,6 +63,19 @@ def _visible(x: Any) -> Any:
     return [_visible(v) for v in x] if isinstance(x, list) else x
 
 
+def _rendered(declared: str) -> str:
+    """The renderer's SVG of a declaration; the renderer starts slowly, so what it drew once is kept."""
+    renderer = version("vl-convert-python")
+    kept = cache.get("chart", renderer, declared)
+    if kept is not None:
+        return kept.decode()
+    import vl_convert
+
+    text = str(vl_convert.vegalite_to_svg(json.loads(declared)))
+    cache.put(text.encode(), "chart", renderer, declared)
+    return text
+
+
 def svg(chart: Any, label: str) -> Markup:
     """A chart as inline SVG.
 
@@ -68,13 +83,12 @@ def svg(chart: Any, label: str) -> Markup:
         chart: An Altair chart.
         label: What it shows, in words.
     """
-    import vl_convert
-
     # A NUL in a name aborts the renderer, and the process with it: nothing hidden may reach it.
     spec = _visible(chart.to_dict())
     spec["config"] = _CONFIG
-    text = vl_convert.vegalite_to_svg(spec)
-    mark = hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:8]
+    declared = json.dumps(spec, sort_keys=True)
+    text = _rendered(declared)
+    mark = hashlib.sha256(declared.encode()).hexdigest()[:8]
     names: dict[str, str] = {}
     text = _ID.sub(lambda m: names.setdefault(m[0], f"c{mark}-{len(names)}"), text)
     text = re.sub(r'\s(?:style|aria-[a-z]+|role)="[^"]*"', "", text)

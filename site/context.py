@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import sys
 from collections import Counter
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from kbstats.analytics.warehouse import version
 from kbstats.site import blocks, changes, fmt, read, words
+from kbstats.site.cache import Compiled
 from kbstats.site.doubts import Doubts
 from kbstats.site.highlight import Highlighter
 from kbstats.site.queries import Queries
@@ -28,23 +30,7 @@ if TYPE_CHECKING:
 TRUST_LEVELS = ("claimed", "audited", "verified")
 
 
-class _Compiled(jinja2.BytecodeCache):
-    """Compiled templates of this process: each is compiled once, however many sites it builds."""
-
-    def __init__(self) -> None:
-        self._code: dict[str, bytes] = {}
-
-    def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        """Fill a bucket from memory."""
-        if bucket.key in self._code:
-            bucket.bytecode_from_string(self._code[bucket.key])
-
-    def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        """Keep a bucket in memory."""
-        self._code[bucket.key] = bucket.bytecode_to_string()
-
-
-_COMPILED = _Compiled()
+_COMPILED = Compiled(jinja2.__version__, sys.version)
 
 
 class Site(Queries):

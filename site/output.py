@@ -11,15 +11,16 @@ import hashlib
 import json
 import os
 import re
+import stat
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbstats.ingest.errors import KbstatsError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 MANIFEST = "kbstats-site.json"
 FORMAT = 1
@@ -49,6 +50,7 @@ class Folder:
         # Of a new folder nothing has to be compared.
         self.empty = not root.exists() or (root.is_dir() and not any(root.iterdir())) if empty is None else empty
         self.old = self._read_manifest(force=force)
+        self._since = _changed(root / MANIFEST)
         self.new: dict[str, Entry] = {}
 
     def _read_manifest(self, *, force: bool) -> dict[str, Entry]:
@@ -93,7 +95,13 @@ class Folder:
         old = self.old.get(unit)
         if key is None or old is None or old.key != key:
             return False
-        return all(_PATH.fullmatch(p) and _hash_of(self.root / p) == h for p, h in old.files.items())
+        return all(_PATH.fullmatch(p) and self._same(p, h) for p, h in old.files.items())
+
+    def _same(self, path: str, digest: str) -> bool:
+        """A file is as the manifest has it: older than the manifest, which is written last, or of that content."""
+        target = f"{self.root}/{path}"
+        changed = _changed(target)
+        return 0 < changed <= self._since or _hash_of(Path(target)) == digest
 
     def keep(self, unit: str) -> None:
         """Carry a fresh unit over."""
@@ -213,6 +221,15 @@ class Folder:
     def size(self) -> int:
         """Bytes of all files of this build."""
         return sum((self.root / p).stat().st_size for e in self.new.values() for p in e.files)
+
+
+def _changed(path: str | Path) -> int:
+    """When a plain file was changed, its name and its metadata included, in nanoseconds; 0 where there is none."""
+    try:
+        found = Path(path).stat(follow_symlinks=False)
+    except OSError:
+        return 0
+    return max(found.st_mtime_ns, found.st_ctime_ns) if stat.S_ISREG(found.st_mode) else 0
 
 
 def _hash_of(path: Path) -> str | None:

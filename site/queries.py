@@ -77,6 +77,11 @@ class Queries:
             for r in self.runs
         }
 
+    @functools.cached_property
+    def all_runs(self) -> str:
+        """A hash of all runs' rows: what a rank depends on."""
+        return hashlib.sha256(repr(sorted(self.prints.items())).encode()).hexdigest()[:16]
+
     def key_of_runs(self, runs: Iterable[Row], *more: Any) -> str:
         """A unit's key that covers some runs and whatever else is named."""
         parts = repr((self.digest, [self.prints[r["run_id"]] for r in runs], more))

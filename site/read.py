@@ -193,16 +193,17 @@ def said(con: duckdb.DuckDBPyConnection, names: list[str]) -> list[str]:
         return []
     found: set[str] = set()
     columns: dict[str, list[str]] = defaultdict(list)
-    for table, column in con.execute(
-        "select table_name, column_name from information_schema.columns"
+    for table, column, kind in con.execute(
+        "select table_name, column_name, data_type from information_schema.columns"
         " join information_schema.tables using (table_name)"
         " where table_type = 'BASE TABLE' and (data_type in ('VARCHAR', 'JSON') or data_type like '%[]')"
     ).fetchall():
-        columns[table].append(f'contains(lower(cast("{column}" as varchar)), $name)')
+        text = f'"{column}"' if kind == "VARCHAR" else f'cast("{column}" as varchar)'
+        columns[table].append(f"contains({text}, $name)")
     for table, tests in sorted(columns.items()):
         for name in sorted(set(names) - found):
             sql = f'select 1 from "{table}" where {" or ".join(tests)} limit 1'  # noqa: S608  names of the catalogue
-            if con.execute(sql, {"name": name.lower()}).fetchone():
+            if con.execute(sql, {"name": name}).fetchone():
                 found.add(name)
     return sorted(found)
 

@@ -1,24 +1,20 @@
-"""Where the numbers come from: sources, what could not be read, what was hidden."""
+"""Where the numbers come from: sources, what could not be read, what was hidden, the tables."""
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING, Any
 
 from kbstats.site import export, read
 from kbstats.site.pages import SinglePage, Unit, key_of
+from kbstats.site.pages.tables import DATABASE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
     from kbstats.site.context import Site
 
 SHOWN = 1_000
 """Ingest issues listed; the rest is a number."""
-
-
-DATABASE = "data/kbstats.duckdb"
 
 
 class DataPage(SinglePage):
@@ -30,26 +26,25 @@ class DataPage(SinglePage):
     template = "data.html"
 
     def units(self, site: Site) -> Sequence[Unit]:
-        """Each table's files, then the page: it is rendered in each build, since it reports on all others."""
-        found = [Unit(f"data/{t.name}", t, key_of(site.digest, export.state(site.con, t))) for t in export.published()]
-        if site.options.include_db:
-            found.append(Unit(DATABASE))
-        return [*found, Unit(self.path)]
+        """The page; its key is all that it says."""
+        found = self.context(site)
+        return [
+            Unit(
+                self.path,
+                found,
+                key_of(
+                    site.digest,
+                    site.newest,
+                    found,
+                    [site.path("runs", i["run_id"]) for i in found["issues"] if i["run_id"] in site.by_id],
+                ),
+            )
+        ]
 
-    def render(self, site: Site, units: Sequence[Unit]) -> Iterator[tuple[Unit, Mapping[str, str | Path]]]:
-        """Tables are written to scratch files that take their place when they are whole."""
+    def render(self, site: Site, units: Sequence[Unit]) -> Iterator[tuple[Unit, dict[str, str]]]:
+        """Render the page."""
         for unit in units:
-            if unit.id == self.path:
-                yield from super().render(site, [unit])
-            elif unit.id == DATABASE:
-                part = site.folder.scratch(DATABASE)
-                shutil.copyfile(site.options.db, part)
-                yield unit, {DATABASE: part}
-            else:
-                parts = {path: site.folder.scratch(path) for path in unit.subject.files}
-                paths = list(parts.values())
-                export.write(site, unit.subject, paths[0], paths[1] if len(paths) > 1 else None)
-                yield unit, parts
+            yield unit, {self.path: site.page(self.template, self.path, **unit.subject)}
 
     def context(self, site: Site) -> dict[str, Any]:
         """Sources by format, issues by code, the redaction report."""

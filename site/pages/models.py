@@ -115,7 +115,7 @@ class ModelPage(Page):
             Unit(
                 site.path("models", key),
                 (key, runs),
-                site.key_of_runs(runs, self.rows(site, key), [site.run_states.get(r["run_id"]) for r in runs]),
+                site.key_of_runs(runs, site.all_runs, [site.turn_states.get(r["run_id"]) for r in runs]),
             )
             for key, runs in sorted(site.groups("model_key").items())
         ]

@@ -16,6 +16,7 @@ from kbstats.site.build import build
 
 from .browsing import FLAGS, NAMES
 
+os.environ["KBSTATS_CACHE"] = ""  # what is tested is drawn and compiled anew
 GPU = "NVIDIA H200"
 KERNEL = (
     "import torch\nfrom torch.utils.cpp_extension import load_inline\n\n"

@@ -1,0 +1,46 @@
+"""What is kept between builds changes no byte, and a damaged folder costs nothing but time."""
+
+from __future__ import annotations
+
+import pytest
+from kbstats.site import cache, charts
+from kbstats.site.build import build
+
+from .test_build import files
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("KBSTATS_CACHE", str(tmp_path / "kept"))
+    cache.folder.cache_clear()
+    yield tmp_path / "kept"
+    monkeypatch.undo()
+    cache.folder.cache_clear()
+
+
+def test_a_site_from_what_was_kept_is_the_same(full_db, full_site, tmp_path, kept, monkeypatch):
+    build(full_db, tmp_path / "cold", title="Test board")
+    assert list(kept.glob("chart-*"))
+    monkeypatch.setattr("vl_convert.vegalite_to_svg", None)  # a chart that is drawn again would fail
+    build(full_db, tmp_path / "warm", title="Test board")
+    assert files(tmp_path / "cold") == files(tmp_path / "warm") == files(full_site)
+
+
+def test_a_damaged_value_is_made_again(kept):
+    label = "bars"
+    first = charts.bars([("a", "model", 3)], label, "runs")
+    for path in kept.iterdir():
+        path.write_bytes(path.read_bytes()[:-3] + b"bad")
+    assert charts.bars([("a", "model", 3)], label, "runs") == first
+
+
+def test_a_folder_that_cannot_be_written_changes_nothing(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("KBSTATS_CACHE", str(tmp_path / "file" / "below"))
+    cache.folder.cache_clear()
+    try:
+        cache.put(b"x", "kind", "name")
+        assert cache.get("kind", "name") is None
+    finally:
+        monkeypatch.undo()
+        cache.folder.cache_clear()
