@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from kbstats.ingest import harness_words
 from kbstats.ingest.diagnostic_classes import classify, classify_python
 from kbstats.ingest.rows import CompileError
 
@@ -116,7 +117,6 @@ _TRITON = frozenset(
 _IMPORTING = frozenset({"ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "TabError"})
 """What can only be raised while a module is being imported."""
 
-_HARNESS = ("unexpected error during tool execution", "enqueue error:", "eval server did not respond")
 _PREFIX = re.compile(r"^\w+ FAILED: (?P<first>[^\n]*)")
 
 
@@ -137,7 +137,7 @@ def parse(text: str, *, building: bool) -> list[Diagnostic]:
     for anchor, name in _ANCHORS:
         if anchor in text:
             found += [(m.start(), _native(name, m)) for m in _matches(_TOOLS[name], anchor, text)]
-    if building and not any(h in text for h in _HARNESS):
+    if building and not harness_words.failed_by_itself(text):
         found += _python(text, native=any(_error(d) for _, d in found))
     found.sort(key=lambda f: f[0])
     out: list[Diagnostic] = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kbstats.ingest import harness_words
 from kbstats.ingest.metrics import number
 from kbstats.ingest.rows import Timeout
 
@@ -31,34 +32,39 @@ def _rule(scope: str, needle: str, pattern: str) -> Rule:
 
 
 _S = r"(?P<s>\d+(?:\.\d+)?)\s*(?:s\b|sec)"
+_RANK = r"(?:\[[^\]\n]{1,200}\]:?\s*)*"
+"""What torch writes before a line of a rank: `[rank0]:[E…] `."""
 RULES = (
     _rule("torchrun", "torchrun eval timed out", rf"torchrun eval timed out(?: after {_S})?"),
-    _rule("profile", "ncu+torchrun timed out", rf"ncu\+torchrun timed out(?: after {_S})?"),
     _rule(
         "profile",
-        "profiling timed out",
-        rf"profiling timed out(?: \({_S}\)| after {_S.replace('?P<s>', '?P<s2>')})?",
+        "timed out",
+        # a worker's only line is the JSON text of its answer
+        r"(?:torchrun worker exited with code -?\d+\.\s+stdout tail: \{\"error\": \")?(?P<words>ncu\S* timed out"
+        rf"(?: after {_S})?|[Pp]rofiling timed out(?: \({_S.replace('?P<s>', '?P<s2>')}\)"
+        rf"| after {_S.replace('?P<s>', '?P<s3>')})?)",
     ),
     _rule(
         "work_item",
         "work item exceeded soft timeout",
-        rf"work item exceeded soft timeout budget(?: of {_S})?",
+        rf"(?:_WorkItemTimeout: )?(?P<words>work item exceeded soft timeout budget(?: of {_S})?)",
     ),
-    _rule("work_item", "_WorkItemTimeout", r"_WorkItemTimeout"),
+    _rule("work_item", "_WorkItemTimeout", r"_WorkItemTimeout\b"),
     _rule("eval_rpc", "did not respond within", rf"eval server did not respond within {_S}"),
     _rule("check", "Evaluation timed out", rf"Evaluation timed out(?: after {_S})?"),
-    _rule("check", "check_timeout", r"\bcheck_timeout\b"),
-    _rule("benchmark", "benchmark_timeout", r"\bbenchmark_timeout\b"),
+    _rule("check", "check_timeout", r"(?:failure_reason: )?check_timeout\b"),
+    _rule("benchmark", "benchmark_timeout", r"(?:failure_reason: )?benchmark_timeout\b"),
     _rule(
         "tool",
         "Watchdog caught collective operation timeout",
-        r"collective operation timeout(?:.*?Timeout\(ms\)=(?P<ms>\d+))?",
+        rf"{_RANK}(?P<words>Watchdog caught collective operation timeout"
+        r"(?:[^\n]{0,500}?Timeout\(ms\)=(?P<ms>\d+))?)",
     ),
-    _rule("tool", "timed out after", rf"timed out after {_S}"),
-    _rule("tool", "TimeoutExpired", r"TimeoutExpired"),
-    _rule("tool", "TimeoutError", r"\bTimeoutError\b"),
+    _rule("tool", "timed out after", rf"(?:[\w.]*TimeoutExpired: )?(?:Command .{{1,300}}? )?timed out after {_S}"),
+    _rule("tool", "TimeoutExpired", r"[\w.]*\bTimeoutExpired\b"),
+    _rule("tool", "TimeoutError", r"[\w.]*\bTimeoutError\b"),
 )
-"""Tried in order; the first that matches is the time-out, a text tells of one."""
+"""Tried in order at the beginning of the harness's own words; a text tells of one time-out."""
 
 _PARTS = ("imeo", "imed", "respond within")
 """One of these is part of every needle: most texts are done after three looks."""
@@ -74,12 +80,17 @@ _BUDGET_KEYS = ("timeout_s", "torchrun_timeout_s", "re_eval_torchrun_timeout_s",
 def in_result(
     text: str, metadata: Mapping[str, Any], *, tool: str = ""
 ) -> tuple[str, float | None, str] | None:
-    """The time-out that a failed tool result or an error text tells of: (scope, budget in s, words)."""
-    for rule in RULES if _may_tell(text) else ():
-        if rule.needle not in text or not (m := rule.pattern.search(text)):
-            continue
-        scope = "profile" if rule.scope == "tool" and tool == "profile_kernel" else rule.scope
-        return scope, _budget(m, metadata), _words(text, m)
+    """The time-out that a failed tool result or an error text tells of: (scope, budget in s, words).
+
+    Only where the harness says so itself: what a kernel prints or raises makes no time-out.
+    """
+    if _may_tell(text):
+        start = harness_words.start(text)
+        for rule in RULES:
+            if rule.needle not in text or not (m := rule.pattern.match(text, start)):
+                continue
+            scope = "profile" if rule.scope == "tool" and tool == "profile_kernel" else rule.scope
+            return scope, _budget(m, metadata), _words(text, m)
     code = metadata.get("error")
     if isinstance(code, str) and code in _BY_CODE:
         return _BY_CODE[code], _from_keys(metadata), code
@@ -95,7 +106,7 @@ def _may_tell(text: str) -> bool:
 
 def _budget(m: re.Match[str], metadata: Mapping[str, Any]) -> float | None:
     groups = m.groupdict()
-    if seconds := groups.get("s") or groups.get("s2"):
+    if seconds := groups.get("s") or groups.get("s2") or groups.get("s3"):
         return float(seconds)
     if ms := groups.get("ms"):
         return float(ms) / 1000
@@ -109,7 +120,8 @@ def _from_keys(metadata: Mapping[str, Any]) -> float | None:
 def _words(text: str, m: re.Match[str]) -> str:
     """The line that says so, from where it says so on."""
     end = text.find("\n", m.end())
-    return text[m.start() : end if end >= 0 else len(text)][:MESSAGE_CHARS].strip()
+    start = m.start("words") if "words" in m.re.groupindex else m.start()
+    return text[start : end if end >= 0 else len(text)][:MESSAGE_CHARS].strip()
 
 
 def in_feedback(feedback: str) -> str | None:

@@ -25,8 +25,11 @@ _REFUSED = re.compile(
     r"^(?:Permission to use |The user doesn't want to (?:proceed|take this action)|.{0,80}requested permissions to )"
 )
 _TIMED_OUT = re.compile(
-    r"[Cc]ommand timed out after (?:(?P<m>\d{1,6})m ?)?(?P<n>\d{1,9}(?:\.\d+)?) ?(?P<unit>ms|milliseconds|s\b|sec)"
+    r"(?:Error: |<\w+>|\W){0,20}(?P<words>(?:bash tool )?[Cc]ommand timed out after (?:(?P<m>\d{1,6})m ?)?"
+    r"(?P<n>\d{1,9}(?:\.\d+)?) ?(?P<unit>ms|milliseconds|s\b|sec))"
 )
+_EDGE_LINES = 2
+"""An agent says so before or after what the command printed, which may hold the same words."""
 _MAX_DEPTH = 8
 """Parts within parts beyond this hold no text that anybody wrote."""
 _IMAGE = frozenset({"image", "input_image", "image_url"})
@@ -242,12 +245,14 @@ class Conversation:
 
 
 def _timeouts(call: ToolCall, text: str) -> list[Timeout]:
-    if m := _TIMED_OUT.search(text):
+    lines = text.strip().splitlines()
+    edges = (*lines[:_EDGE_LINES], *lines[-_EDGE_LINES:])
+    if m := next((m for line in edges if (m := _TIMED_OUT.match(line))), None):
         budget = float(m["n"]) / (1000 if m["unit"].startswith("m") else 1) + 60 * int(m["m"] or 0)
         return [
             Timeout(
                 run_id=call.run_id, turn=call.turn, seq=call.seq, scope="tool", budget_s=budget,
-                message=text[m.start() : m.end()],
+                message=m["words"],
             )
         ]
     metadata = call.metadata if isinstance(call.metadata, dict) else {}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from kbstats.ingest import diagnostics, metrics, timeouts
+from kbstats.ingest import diagnostics, harness_words, metrics, timeouts
 from kbstats.ingest.rows import CompileError, Timeout, ToolCall
 
 if TYPE_CHECKING:
@@ -19,20 +20,10 @@ EVOLVED = "evaluate_ae_candidate"
 """Appears only among the response's function calls: an evolutionary search that ran on its own."""
 KERNEL_ARGS = ("kernel_code", "kernel_src", "kernel", "code", "source")
 _REFUSED = frozenset({"invalid_json_arguments", "unknown_tool"})
-_ERRORS = (
-    "unexpected error during tool execution",
-    "enqueue error:",
-    "did not respond within",
-    "lock contention",
-    "eval returned None",
-    "produced no result file",
-    "cannot open shared object file",
-    "nsight-python package",
-    "not found in PATH",
-    "init_process_group failed",
+_BUILDING = re.compile(
+    r"compile_kernel FAILED\b|\w+ FAILED(?: \([^)\n]*\))?: kernel did not compile\b"
+    r"|.{0,200}?ModelNew (?:class )?not found"
 )
-"""Words of a tool that failed by itself, whatever the kernel."""
-_BUILDING = ("kernel did not compile", "compile_kernel FAILED", "Error building extension", "ModelNew")
 
 
 class Calls:
@@ -88,7 +79,7 @@ class Calls:
         if tool == SUBMIT:
             kernel = kernel or self.batch.kernel(record.submitted_kernel)
             self.submitted = kernel or self.submitted
-        ok = call.success if call.success is not None else _told(text)
+        ok = call.success if call.success is not None else harness_words.verdict(text)
         found = (
             []
             if ok
@@ -137,7 +128,7 @@ class Calls:
         if ok and "warning" not in text:
             return []
         rows = diagnostics.rows(
-            self.run_id, text, building=not ok and _any_of(_BUILDING, text), turn=turn, seq=seq
+            self.run_id, text, building=not ok and _building(text), turn=turn, seq=seq
         )
         hidden = metadata.get("compilation_error")
         if not rows and not ok and isinstance(hidden, str):
@@ -249,11 +240,9 @@ class Calls:
                     self.batch.add(row)
 
 
-def _any_of(words: tuple[str, ...], text: str) -> bool:
-    for word in words:  # noqa: SIM110  a generator costs more than the search
-        if word in text:
-            return True
-    return False
+def _building(text: str) -> bool:
+    """Whether an answer is about building or importing the kernel, and not about running it."""
+    return bool(_BUILDING.match(text)) or "Error building extension '" in text
 
 
 def _content(e: CompileError) -> tuple[Any, ...]:
@@ -286,12 +275,6 @@ def _from_progress(line: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in args.items() if v is not None}
 
 
-def _told(text: str) -> bool | None:
-    """Success by the first line, for files that do not say."""
-    head = text[:200].split("\n", 1)[0]
-    return True if " PASSED" in head else False if " FAILED" in head or "limit reached" in head else None
-
-
 def _outcome(ok: bool | None, text: str, metadata: Mapping[str, Any], *, timed_out: bool) -> str | None:
     if ok:
         return "passed"
@@ -305,6 +288,6 @@ def _outcome(ok: bool | None, text: str, metadata: Mapping[str, Any], *, timed_o
         return "refused"
     if timed_out:
         return "timeout"
-    if _any_of(_ERRORS, text):
+    if harness_words.failed_by_itself(text):
         return "error"
     return None if ok is None else "failed"

@@ -16,7 +16,7 @@ from kbstats.ingest import timeouts
             300,
         ),
         (
-            'profile_kernel FAILED\nstdout tail: {"error": "ncu+torchrun timed out after 1800s (world_size=8)"}',
+            'profile_kernel FAILED (x): torchrun worker exited with code 1.\nstdout tail: {"error": "ncu+torchrun timed out after 1800s"}',
             "profile_kernel",
             "profile",
             1800,
@@ -28,6 +28,7 @@ from kbstats.ingest import timeouts
         ("submit_kernel FAILED: eval server did not respond within 900.5s", "submit_kernel", "eval_rpc", 900.5),
         ("Evaluation timed out", "", "check", None),
         ("subprocess.TimeoutExpired: Command 'x' timed out after 60 seconds", "static_check", "tool", 60),
+        ("[rank3]:[E517 ProcessGroupNCCL.cpp:632] [Rank 3] Watchdog caught collective operation timeout: x", "", "tool", None),
         ("Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, Timeout(ms)=600000)", "", "tool", 600),
     ],
 )
@@ -35,6 +36,38 @@ def test_in_result(text, tool, scope, budget):
     (row,) = timeouts.rows("r", text, {}, tool=tool, budgets={"work_item": 2700.0})
     assert (row.scope, row.budget_s) == (scope, budget)
     assert "\n" not in row.message
+
+
+PRINTED = [
+    "torchrun eval timed out after 300s",
+    "profiling timed out (900s)",
+    "ncu+torchrun timed out after 1800s",
+    "_WorkItemTimeout: work item exceeded soft timeout budget",
+    "eval server did not respond within 900s",
+    "Evaluation timed out after 60s",
+    "failure_reason: check_timeout",
+    "benchmark_timeout",
+    "Watchdog caught collective operation timeout: WorkNCCL(Timeout(ms)=600000)",
+    "timed out after 60s",
+    "subprocess.TimeoutExpired: Command 'x' timed out after 60 seconds",
+    "TimeoutError: x",
+]
+
+
+@pytest.mark.parametrize("words", PRINTED)
+@pytest.mark.parametrize(
+    "around",
+    [
+        "run_correctness FAILED: (0 / 5) trials did not all match.\nruntime_error: {}",
+        "run_correctness FAILED: (0 / 5) trials did not all match.\n{}",
+        "compile_kernel FAILED: RuntimeError.\n{}",
+        "submit_kernel FAILED: kernel did not compile.\neval_kernel_against_ref raised: RuntimeError: {}",
+        "submit_kernel FAILED: kernel did not compile.\nk.cu(3): error: {}",
+        'profile_kernel FAILED: worker exited with code 1.\nstdout tail: {{"note": 1}}\n{}',
+    ],
+)
+def test_what_a_kernel_prints_or_raises_is_no_timeout(words, around):
+    assert list(timeouts.rows("r", around.format(words), {})) == []
 
 
 def test_by_code_alone():

@@ -68,6 +68,16 @@ def test_tools_their_time_limit_and_their_compiler() -> None:
     assert (error.toolchain, error.line) == ("gcc", 3)
 
 
+def test_a_program_that_prints_of_a_time_limit_ran_into_none(tmp_path: Path) -> None:
+    printed = "line\\n" * 3 + "Command timed out after 5s\\n" + "line\\n" * 3
+    text = (DATA / "stream.jsonl").read_text().replace("Command timed out after 2m 0.0s", printed + "end")
+    path = tmp_path / "stream.jsonl"
+    path.write_text(text)
+    batch = read(path)
+    assert "timeouts" not in batch.rows
+    assert batch.rows["tool_calls"][2].outcome == "failed"
+
+
 def test_the_solution_is_followed_through_edits() -> None:
     batch = read(DATA / "stream.jsonl")
     source = batch.rows["tool_calls"][0].args["content"]
