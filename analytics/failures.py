@@ -121,6 +121,9 @@ order by invalid desc, share desc, sweep, model, failure_class
 """
 
 
+_NAMES = "select distinct coalesce(model, model_raw) from runs where list_contains($models::varchar[], model_raw)"
+
+
 def _filters(levels: list[int], models: list[str], sweeps: list[str]) -> dict[str, Any]:
     return {"levels": levels or None, "models": models or None, "sweeps": sweeps or None}
 
@@ -171,4 +174,11 @@ def patterns(
     con: duckdb.DuckDBPyConnection, *, models: list[str] | None = None, sweeps: list[str] | None = None
 ) -> list[dict[str, Any]]:
     """Failures of whole sweeps: share of a model's runs and longest row of problems; `invalid` where too many."""
-    return rows_of(con.execute(_PATTERNS, {"models": models or None, "sweeps": sweeps or None}))
+    return rows_of(con.execute(_PATTERNS, {"models": names_of(con, models), "sweeps": sweeps or None}))
+
+
+def names_of(con: duckdb.DuckDBPyConnection, models: list[str] | None) -> list[str] | None:
+    """Models by the name that the views have, each asked for by alias or as its source has it; None asks for all."""
+    if not models:
+        return None
+    return [*models, *(name for (name,) in con.execute(_NAMES, {"models": models}).fetchall())]

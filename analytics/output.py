@@ -107,6 +107,8 @@ def emit(records: Sequence[dict[str, Any]], fmt: Format, columns: Sequence[Colum
             out.writerows(["" if v is None else _flat(v) for v in r.values()] for r in records)
         return
     shown = columns or [Column(k, k, right=_numeric(records, k)) for k in (records[0] if records else {})]
+    if not shown:
+        return
     cells = [[plain(c.show(r.get(c.key))) for c in shown] for r in records]
     if fmt is Format.md:
         _markdown(shown, cells)
@@ -157,7 +159,7 @@ def display_width(text: str) -> int:
 
 
 def folded(text: str, room: int) -> list[str]:
-    """Lines of at most `room` columns: broken between words, else within one. Nothing is cut."""
+    """Lines of at most `room` columns: broken between words, else at a mark within one. Nothing is cut."""
     out = []
     for line in text.split("\n"):
         rest = line
@@ -171,9 +173,12 @@ def folded(text: str, room: int) -> list[str]:
             if space > 0:
                 out.append(rest[:space])
                 rest = rest[space + 1 :]
-            else:
-                out.append(rest[:end])
-                rest = rest[end:]
+                continue
+            # A name breaks after a mark, unless that would leave most of the line empty.
+            mark = max(rest.rfind(m, 0, end) for m in "_-/.:@") + 1
+            end = mark if mark > end // 2 else end
+            out.append(rest[:end])
+            rest = rest[end:]
         out.append(rest)
     return out
 

@@ -1,9 +1,13 @@
-"""How agents get from their first kernel to their last: states, transitions, what failures cost."""
+"""How agents get from their first kernel to their last: states, transitions, what failures cost.
+
+A run that stands in two records is gone through once (`linked_runs`).
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kbstats.analytics.failures import names_of
 from kbstats.analytics.output import rows_of
 
 if TYPE_CHECKING:
@@ -34,6 +38,7 @@ _REPEATS = """
 select e.failure_class, e.tool, count(*) as kernels, sum(e.n_repeats)::bigint as repeats, max(e.n) as most
 from repeated_errors as e
 inner join runs as r on e.run_id = r.run_id
+anti join linked_runs as l on e.run_id = l.run_id
 where $models::varchar[] is null or list_contains($models::varchar[], coalesce(r.model, r.model_raw))
 group by all
 order by repeats desc, failure_class, tool
@@ -65,6 +70,7 @@ select
     median((e.lines_added + e.lines_removed) / e.n_lines) as median_share_changed
 from kernel_edits as e
 inner join runs as r on e.run_id = r.run_id
+anti join linked_runs as l on e.run_id = l.run_id
 where $models::varchar[] is null or list_contains($models::varchar[], coalesce(r.model, r.model_raw))
 group by all
 order by edits desc, model
@@ -86,4 +92,5 @@ def paths(con: duckdb.DuckDBPyConnection, *, models: list[str] | None = None) ->
         "edits": _EDITS,
         "anytime": _ANYTIME,
     }
-    return {name: rows_of(con.execute(sql, {"models": models or None})) for name, sql in asked.items()}
+    wanted = names_of(con, models)
+    return {name: rows_of(con.execute(sql, {"models": wanted})) for name, sql in asked.items()}

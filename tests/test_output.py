@@ -7,7 +7,7 @@ import io
 import json
 from datetime import UTC, datetime
 
-from kbstats.analytics.output import Column, Format, emit, note, number, plain, to_json
+from kbstats.analytics.output import Column, Format, emit, folded, note, number, place, plain, to_json
 
 HARD = [
     {
@@ -49,6 +49,20 @@ def test_a_table_fits_and_cuts_nothing(capsys, monkeypatch) -> None:
     assert max(map(len, out.splitlines())) <= 40
     assert out.count("long") == 30
     assert "…" not in out
+
+
+def test_a_name_breaks_after_a_mark() -> None:
+    assert folded("provider/some_long-model.name", 16) == ["provider/some_", "long-model.name"]
+    # never where that would leave most of the line empty
+    assert folded("a_" + "b" * 20, 12) == ["a_" + "b" * 10, "b" * 10]
+
+
+def test_a_problem_in_a_few_characters() -> None:
+    assert place({"level": 3, "problem_id": 11, "problem_name": "11_A.py"}) == "L3 P11"
+    assert place({"level": None, "problem_id": 0, "problem_name": "A"}) == "P0"
+    assert place({"level": 3, "problem_id": None, "problem_name": "A"}) == "A"
+    assert place({"level": 3, "problem_id": None, "problem_name": None}) == "L3"
+    assert place({}) == ""
 
 
 def test_controls_are_shown_not_obeyed() -> None:

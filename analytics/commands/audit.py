@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from kbstats.analytics.output import Column, Format, emit, plain, width
+from kbstats.analytics.output import Column, Format, emit, note, plain, width
 
 
 class By(StrEnum):
@@ -42,9 +42,11 @@ def command(  # noqa: PLR0917  options of a command line
 ) -> None:
     """List what the audits found, and what it blocks on the audited board.
 
-    Example: kbstats audit --by model; kbstats audit --fail-on label_conflict --fail-on refuted
+    Example: kbstats audit --by model
+
+    Example: kbstats audit --fail-on time_travel --fail-on power_over_board
     """
-    from kbstats.analytics import audit, warehouse
+    from kbstats.analytics import audit, offers, warehouse
 
     audit.check_codes(fail_on or [])
     con = warehouse.open_read(db or warehouse.default_db())
@@ -54,13 +56,14 @@ def command(  # noqa: PLR0917  options of a command line
             models=model or [], sweeps=sweep or [],
         )  # fmt: skip
         standing = sorted({r["code"] for r in rows} & set(fail_on or []))
+        unmet = [] if rows else offers.missing(con, {"levels": level, "models": model, "sweeps": sweep})
         if fail_on and code:  # what is shown is filtered; what fails is not
             standing = sorted({r["code"] for r in audit.findings(con, wanted=fail_on)})
     finally:
         con.close()
     grouping = by or (By.code if fmt in {Format.table, Format.md} else By.finding)
-    if not rows:
-        print("kbstats: no findings", file=sys.stderr)
+    for text in unmet or ([] if rows else ["no findings"]):
+        note(f"kbstats: {text}")
     if rows or fmt in {Format.json, Format.csv}:
         out = rows if grouping is By.finding else audit.summed(rows, grouping.value)
         emit(out, fmt, None if fmt in {Format.json, Format.csv} else _columns(grouping, out, cut=fmt is Format.table))
@@ -87,7 +90,7 @@ def _columns(by: By, rows: list[dict[str, Any]], *, cut: bool) -> list[Column]:
             Column(count, count, right=True),
         ]
         last = "example"
-    # The text takes what the names leave, on two lines at most where it is one example of many.
+    # The text takes what the names leave, on three lines at most where it is one example of many.
     taken = sum(2 + max([len(c.title), *(len(c.show(r[c.key])) for r in rows)]) for c in columns)
     room = max(width() - taken, 20)
 
@@ -95,6 +98,6 @@ def _columns(by: By, rows: list[dict[str, Any]], *, cut: bool) -> list[Column]:
         if not cut:
             return v or ""
         lines = textwrap.wrap(plain(v or ""), room)
-        return "\n".join(lines if by is By.finding or len(lines) < 3 else [lines[0], lines[1][: room - 1] + "…"])
+        return "\n".join(lines if by is By.finding or len(lines) < 4 else [*lines[:2], lines[2][: room - 1] + "…"])
 
     return [*columns, Column(last, "for example" if last == "example" else last, text)]

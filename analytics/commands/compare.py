@@ -41,7 +41,7 @@ def command(  # noqa: PLR0917  options of a command line
 ) -> None:
     """Pair two models (or modes, or sweeps) on shared problems: wins, ties, losses, ratio of speedups.
 
-    Example: kbstats compare gpt-5.5-priority grok-4.3 --level 3 --trust audited
+    Example: kbstats compare sample-a sample-b --level 3 --trust audited
     """
     from kbstats.analytics import compare, leaderboards, warehouse
 
@@ -63,6 +63,8 @@ def command(  # noqa: PLR0917  options of a command line
     elif fmt is Format.table:
         _print(found)
     else:
+        if not found["pair_rows"]:
+            note("kbstats: nothing pairs; --format json says what each side ran")
         emit(found["pair_rows"], fmt)
 
 

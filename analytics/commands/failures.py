@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from kbstats.analytics.output import Column, Format, emit, note, number, plain, to_json
@@ -54,6 +54,8 @@ def command(  # noqa: C901, PLR0912, PLR0917  options of a command line
     try:
         if paths:
             _paths(con, model, fmt)
+            for text in offers.missing(con, {"models": model}):
+                note(f"kbstats: {text}")
             return
         if runs:
             rows = failures.failed_runs(con, levels=level, models=model, sweeps=sweep)
@@ -79,7 +81,14 @@ def command(  # noqa: C901, PLR0912, PLR0917  options of a command line
             print(plain(f"--- {r['run_id']}{place} {r['tool']}"))
             print(plain(r["text"] or ""))
         return
+    if patterns and fmt in {Format.table, Format.md}:
+        rows = [_pattern(r) for r in rows]
     emit(rows, fmt, _RUNS if runs else _PATTERNS if patterns else None if unclassified else _columns(by))
+
+
+def _pattern(r: dict[str, Any]) -> dict[str, Any]:
+    where = r["model"] + (f" in {r['sweep']}" if r["sweep"] else "")
+    return {**r, "_where": where, "_runs": f"{r['n']} of {r['n_runs']}"}
 
 
 def _one_line(v: str | None) -> str:
@@ -93,11 +102,10 @@ _RUNS = [
     Column("evidence", "evidence", _one_line),
 ]
 _PATTERNS = [
-    Column("sweep", "sweep", lambda v: v or "–"),
-    Column("model", "model"),
+    # Two columns of long names would leave neither room.
+    Column("_where", "model in sweep"),
     Column("failure_class", "class"),
-    Column("n", "runs", right=True),
-    Column("n_runs", "of", right=True),
+    Column("_runs", "runs", right=True),
     Column("longest_streak", "in a\nrow", right=True),
     Column("invalid", "sweep", lambda v: "invalid" if v else ""),
 ]

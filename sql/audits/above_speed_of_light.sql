@@ -4,7 +4,7 @@
 -- threshold: 1.0, by definition of the share; 5 % is left for clocks above the data sheet's
 select
     run_id,
-    printf('%s of %.2f: below the memory or compute floor that the source itself names', max_by(name, value), max(value)) as message,
+    printf('%s of %s: below the memory or compute floor that the source itself names', max_by(name, value), number_text(max(value), 2)) as message,
     max(value) as value,
     1.0 as threshold
 from metrics

@@ -19,7 +19,7 @@ with measured as (
 )
 select
     run_id,
-    printf('memory bandwidth of %.0f GB/s, over the peak of %.0f GB/s %s', max(value), max(peak), any_value(origin)) as message,
+    printf('memory bandwidth of %s GB/s, over the peak of %s GB/s %s', number_text(max(value), 0), number_text(max(peak), 0), any_value(origin)) as message,
     max(value) as value,
     max(peak) as threshold
 from measured

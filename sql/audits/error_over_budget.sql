@@ -18,4 +18,4 @@ select
     if(r.precision = 'fp32', 1e-4, 1e-2) as threshold
 from largest as l
 inner join runs as r on l.run_id = r.run_id
-where r.correct and least(l.max_abs, l.max_rel) > if(r.precision = 'fp32', 1e-4, 1e-2)
+where r.correct and l.max_abs is not null and l.max_rel is not null and least(l.max_abs, l.max_rel) > if(r.precision = 'fp32', 1e-4, 1e-2)

@@ -4,7 +4,7 @@
 -- threshold: none: the source says so itself
 select
     run_id,
-    printf('speed-of-light score %.2f comes from a heuristic; do not compare it with measured ones', max(value)) as message,
+    printf('speed-of-light score %s comes from a heuristic; do not compare it with measured ones', number_text(max(value), 2)) as message,
     max(value) as value,
     null as threshold
 from metrics

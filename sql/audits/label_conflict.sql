@@ -4,7 +4,10 @@
 -- threshold: none
 select
     o.run_id,
-    printf('labelled %s, evidence says %s', coalesce(o.label, if(r.correct, 'correct', 'not correct')), o.outcome) as message,
+    printf(
+        'labelled %s, %s says %s',
+        coalesce(o.label, if(r.correct, 'correct', 'not correct')), if(o.decided_by = 'label', 'its own flag', 'evidence'), o.outcome
+    ) as message,
     null as value,
     null as threshold
 from run_outcomes as o

@@ -4,7 +4,7 @@
 -- threshold: 100 %, by definition: active warps over the most that fit
 select
     run_id,
-    printf('occupancy of %.1f %% (%s); no more than 100 %% can be active', max(value), any_value(subject)) as message,
+    printf('occupancy of %s %% (%s); no more than 100 %% can be active', number_text(max(value), 1), any_value(subject)) as message,
     max(value) as value,
     100 as threshold
 from metrics

@@ -17,7 +17,7 @@ with draws as (
 )
 select
     run_id,
-    printf('mean power of %.0f W for the %s; ', watts, subject)
+    printf('mean power of %s W for the %s; ', number_text(watts, 0), subject)
     || if(gpu is null, 'no GPU board draws more than 1,500 W', printf('the %s draws at most %.0f W', gpu, limit_w)) as message,
     watts as value,
     limit_w as threshold

@@ -7,9 +7,9 @@ select
     printf(
         '%s: measured %s on %s, claimed %s',
         verdict,
-        coalesce(printf('%.2fx', speedup), 'no speedup'),
+        coalesce(number_text(speedup, 2) || 'x', 'no speedup'),
         gpu_model,
-        coalesce(printf('%.2fx', claimed_speedup), 'a speedup')
+        coalesce(number_text(claimed_speedup, 2) || 'x', 'a speedup')
     ) as message,
     speedup as value,
     claimed_speedup as threshold

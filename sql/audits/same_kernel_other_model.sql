@@ -10,5 +10,11 @@ select
 from runs as r
 inner join runs as o on r.submitted_kernel_sha256 = o.submitted_kernel_sha256 and r.model <> o.model
 inner join kernels as k on r.submitted_kernel_sha256 = k.kernel_sha256
+-- Two records of one run hold its kernel twice, though one may spell its model otherwise.
+anti join (
+    select run_id, linked_run_id as other_run_id from run_links
+    union all
+    select linked_run_id as run_id, run_id as other_run_id from run_links
+) as l on r.run_id = l.run_id and o.run_id = l.other_run_id
 where k.n_lines >= 30
 group by r.run_id

@@ -4,7 +4,7 @@
 -- threshold: 10x: where the harnesses of this family warn of an excessive speedup
 select
     run_id,
-    printf('speedup of %.1fx: read the reference before quoting it', speedup) as message,
+    printf('speedup of %sx: read the reference before quoting it', number_text(speedup, 1)) as message,
     speedup as value,
     10 as threshold
 from runs

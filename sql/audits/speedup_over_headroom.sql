@@ -5,8 +5,8 @@
 select
     m.run_id,
     printf(
-        'speedup of %.1fx, while the reference already uses %.0f %% of the GPU: %.1fx is left at equal work',
-        any_value(r.speedup), max(m.value), 100 / max(m.value)
+        'speedup of %sx, while the reference already uses %.0f %% of the GPU: %.1fx is left at equal work',
+        number_text(any_value(r.speedup), 1), max(m.value), 100 / max(m.value)
     ) as message,
     any_value(r.speedup) as value,
     100 / max(m.value) as threshold

@@ -15,7 +15,7 @@ inner join runs as r
     on
         p.suite = r.suite
         and p.sweep is not distinct from r.sweep
-        and p.variant is not distinct from r.variant
+        and p.variant = variant_key(r.variant)
         and p.model = coalesce(r.model, r.model_raw, '(unknown)')
 inner join run_outcomes as o on r.run_id = o.run_id and p.failure_class = o.failure_class
 where p.invalid

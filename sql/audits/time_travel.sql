@@ -7,7 +7,10 @@ select
     if(
         finished_at < started_at,
         printf('finished %s, started %s', strftime(finished_at, '%Y-%m-%d %H:%M:%S'), strftime(started_at, '%Y-%m-%d %H:%M:%S')),
-        printf('wall clock %.0f s, but only %.0f s lie between start and end', wall_s, epoch(finished_at) - epoch(started_at))
+        printf(
+            'wall clock %s s, but only %s s lie between start and end',
+            number_text(wall_s, 0), number_text(epoch(finished_at) - epoch(started_at), 0)
+        )
     ) as message,
     epoch(finished_at) - epoch(started_at) as value,
     0 as threshold

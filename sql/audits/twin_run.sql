@@ -9,7 +9,8 @@ with twins as (
         count(*) over same_run as n,
         first_value(run_id) over (same_run order by (submitted_kernel_sha256 is null), run_id) as kept
     from runs
-    where wall_s is not null and total_tokens is not null and n_turns is not null
+    -- Runs that never began are alike without being one.
+    where wall_s > 0 and total_tokens > 0 and n_turns > 0
     window same_run as (
         partition by
             suite, level, coalesce(variant, ''), problem_id, problem_name, sample_id, format,

@@ -4,7 +4,7 @@
 -- threshold: 100 %, by definition; 1 % more is left for rounding
 select
     run_id,
-    printf('%s of %.1f %%: more than the GPU has', max_by(name, value), max(value)) as message,
+    printf('%s of %s %%: more than the GPU has', max_by(name, value), number_text(max(value), 1)) as message,
     max(value) as value,
     100 as threshold
 from metrics

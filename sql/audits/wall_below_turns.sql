@@ -4,7 +4,7 @@
 -- threshold: 5 % for rounding of the turns
 select
     r.run_id,
-    printf('wall clock %.0f s, its turns add up to %.0f s', r.wall_s, t.turns_s) as message,
+    printf('wall clock %s s, its turns add up to %s s', number_text(r.wall_s, 0), number_text(t.turns_s, 0)) as message,
     r.wall_s as value,
     t.turns_s as threshold
 from runs as r

@@ -4,7 +4,7 @@
 -- threshold: 100 %, by definition of a share; sources that report stall cycles per instruction exceed it lawfully
 select
     run_id,
-    printf('%s of %.0f %%: a share cannot exceed 100, so this is another quantity', max_by(name, value), max(value)) as message,
+    printf('%s of %s %%: a share cannot exceed 100, so this is another quantity', max_by(name, value), number_text(max(value), 0)) as message,
     max(value) as value,
     100 as threshold
 from metrics

@@ -1,6 +1,6 @@
 -- purpose: what a model has after so many turns: the share of its runs that passed a check, and their best speedup so far
 -- grain: model, turns_used
--- inputs: runs, turns, run_progress, turn_speedups
+-- inputs: runs, linked_runs, turns, run_progress, turn_speedups
 create or replace view anytime_curve as
 with placed as (
     select run_id, turn, row_number() over (partition by run_id order by turn) as turns_used from turns
@@ -9,6 +9,7 @@ lengths as (
     select p.run_id, coalesce(r.model, r.model_raw, '(unknown)') as model, max(p.turns_used) as n_turns
     from placed as p
     inner join runs as r on p.run_id = r.run_id
+    anti join linked_runs as l on p.run_id = l.run_id
     group by all
 ),
 steps as (

@@ -1,6 +1,6 @@
 -- purpose: what each failure class costs: turns lost to it, and how often a run gets over it
 -- grain: model, failure_class
--- inputs: runs, run_states
+-- inputs: runs, linked_runs, run_states
 create or replace view class_costs as
 with rights as (
     select run_id, turn from run_states where state in ('right', 'faster')
@@ -33,4 +33,5 @@ select
     median(p.turns_to_recover) filter (where p.recovered) as median_turns_to_recover
 from per_run as p
 inner join runs as r on p.run_id = r.run_id
+anti join linked_runs as l on p.run_id = l.run_id
 group by all;

@@ -176,7 +176,8 @@ select
         end,
         '(unknown)'
     ) as key,
-    if(counts_correct, trusted_speedup, null) as speedup,
+    -- A quotient that overflows or that a reference of no time gives is no speedup.
+    if(counts_correct and trusted_speedup > 0 and isfinite(trusted_speedup), trusted_speedup, null) as speedup,
     -- Within the noise of its own timing: no measurable change, on whichever side of 1.0 it fell.
     counts_correct and abs(coalesce(trusted_speedup, 0) - 1) <= noise_band as near_tie,
     -- Claimed, and not counted here: a pass that does not rank, or a speedup that is not believed.

@@ -172,6 +172,8 @@ derived as (
             when decided_by = 'no_submission' then 'no_submission'
             -- Some labels name the stage at which something happened, not how it ended.
             when says_correct then 'correct'
+            -- Labelled a pass, and its own flag denies it.
+            when says_correct = false and label_outcome = 'correct' then if(says_compiled = false, 'compile_fail', 'incorrect')
             when label_outcome is not null then label_outcome
             when says_compiled = false then 'compile_fail'
             when says_correct = false then 'incorrect'
@@ -185,8 +187,9 @@ derived as (
             when decided_by = 'work_item' then 'timeout.work_item'
             when decided_by = 'no_submission' then 'llm.no_submission'
             when decided_by = 'label' and label_class is not null then label_class
+            when decided_by = 'label' and coalesce(label_outcome, 'correct') = 'correct' and says_correct = false
+                then if(says_compiled = false, 'compile.no_text', 'incorrect.no_text')
             when decided_by = 'label' and label_outcome is null and says_compiled = false then 'compile.no_text'
-            when decided_by = 'label' and label_outcome is null and says_correct = false then 'incorrect.no_text'
         end as failure_class,
         case
             when decided_by = 'submission' then submit_evidence
@@ -212,7 +215,10 @@ select
     -- The label says otherwise. `error` is too coarse to disagree with anything but a pass, and
     -- `incorrect` covers a crash at run time.
     case
-        when d.decided_by in ('label', 'nothing') or (d.says_correct and d.outcome = 'correct') then false
+        -- Where only a label and a flag stand, they contradict each other.
+        when d.decided_by = 'label'
+            then coalesce(d.label_outcome in ('correct', 'incorrect', 'compile_fail', 'runtime_fail') and d.says_correct <> (d.label_outcome = 'correct'), false)
+        when d.decided_by = 'nothing' or (d.says_correct and d.outcome = 'correct') then false
         when d.label_outcome is null then coalesce(d.says_correct, false) <> (d.outcome = 'correct') and d.says_correct is not null
         when d.label_outcome = 'correct' or d.outcome = 'correct' then d.label_outcome <> d.outcome
         when d.label_outcome in ('unknown', 'in_progress', 'skipped') then false

@@ -1,6 +1,6 @@
 -- purpose: everything that decides about a run, gathered: outcome, findings, verifications, links
 -- grain: run_id
--- inputs: runs, run_links, run_outcomes, run_verifications, run_noise, run_progress, metrics, audit_findings
+-- inputs: runs, linked_runs, run_outcomes, run_verifications, run_noise, run_progress, metrics, audit_findings
 -- stored: yes
 create or replace view run_status as
 with findings as (
@@ -26,15 +26,6 @@ verified as (
         list(gpu_model order by gpu_model) filter (where ranks) as verified_on
     from run_verifications
     group by run_id
-),
-linked as (
-    -- The other record of the same run ranks; where that one is gone or holds no verdict (an agent's own
-    -- transcript), this one does.
-    select l.linked_run_id as run_id, min(l.run_id) as richer_run_id
-    from run_links as l
-    inner join run_outcomes as j on l.run_id = j.run_id
-    where j.decided_by <> 'nothing'
-    group by l.linked_run_id
 ),
 -- What the boards show of a run beside its speedup: its share of the speed of light, where somebody
 -- measured it, and its speedup against other baselines.
@@ -97,7 +88,7 @@ from runs as r
 inner join run_outcomes as o on r.run_id = o.run_id
 left join findings as f on r.run_id = f.run_id
 left join verified as v on r.run_id = v.run_id
-left join linked as k on r.run_id = k.run_id
+left join linked_runs as k on r.run_id = k.run_id
 left join run_noise as n on r.run_id = n.run_id
 left join run_progress as p on r.run_id = p.run_id
 left join measured as m on r.run_id = m.run_id;

@@ -1,24 +1,25 @@
 -- purpose: failures that belong to a whole sweep and not to its kernels: one marker on 80 % of it, or on ten problems in a row
 -- grain: suite, sweep, variant, model, failure_class
--- inputs: runs, run_outcomes
+-- inputs: runs, linked_runs, run_outcomes, variant_key
 create or replace view sweep_patterns as
 with ended as (
     select
         r.run_id,
         r.suite,
         r.sweep,
-        r.variant,
+        variant_key(r.variant) as variant,
         coalesce(r.model, r.model_raw, '(unknown)') as model,
         concat_ws('/', r.level, r.problem_id, r.problem_name) as problem,
         o.failure_class,
         o.owner,
         -- In the order in which harnesses go through a suite.
         row_number() over (
-            partition by r.suite, r.sweep, r.variant, coalesce(r.model, r.model_raw, '(unknown)')
+            partition by r.suite, r.sweep, variant_key(r.variant), coalesce(r.model, r.model_raw, '(unknown)')
             order by r.level, r.problem_id, r.problem_name, r.sample_id, r.run_id
         ) as place
     from runs as r
     inner join run_outcomes as o on r.run_id = o.run_id
+    anti join linked_runs as l on r.run_id = l.run_id
     where o.outcome not in ('skipped', 'in_progress') and o.decided_by <> 'nothing'
 ),
 sizes as (
@@ -57,5 +58,5 @@ from streaks as s
 inner join sizes as z
     on
         s.suite = z.suite and s.sweep is not distinct from z.sweep
-        and s.variant is not distinct from z.variant and s.model = z.model
+        and s.variant = z.variant and s.model = z.model
 group by s.suite, s.sweep, s.variant, s.model, s.failure_class, z.n_runs;

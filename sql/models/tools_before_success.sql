@@ -1,6 +1,6 @@
 -- purpose: which tools precede a first pass, and how runs fare that use them
 -- grain: model, tool
--- inputs: runs, tool_calls, run_progress
+-- inputs: runs, linked_runs, tool_calls, run_progress
 create or replace view tools_before_success as
 with used as (
     select
@@ -22,5 +22,6 @@ select
     count(*) filter (where p.run_id is not null) / count(*) as pass_rate
 from used as u
 inner join runs as r on u.run_id = r.run_id
+anti join linked_runs as l on u.run_id = l.run_id
 left join run_progress as p on u.run_id = p.run_id
 group by all;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,30 @@ def path(tmp_path_factory):
     return found
 
 
+@pytest.fixture(scope="module")
+def hostile(path, tmp_path_factory):
+    """The same with a name that holds what tables are made of."""
+    import shutil
+
+    from kbstats.analytics import warehouse
+
+    found = tmp_path_factory.mktemp("hostile") / "k.duckdb"
+    shutil.copy(path, found)
+    con = warehouse.open_write(found)
+    con.execute("update runs set model = ? , model_raw = 'hostile | model' where run_id = 'aaaa1111'", ["hostile | model\n with a line"])
+    con.execute(
+        "insert into runs by name select 'cccc' as run_id, r.* exclude (run_id, problem_id, problem_name, source_outcome, correct, speedup), "
+        "12 as problem_id, '12_y.py' as problem_name, 'error' as source_outcome, false as correct from runs as r where run_id = 'aaaa1111'"
+    )
+    con.execute(
+        "insert into tool_calls by name select 'cccc' as run_id, 0 as turn, 0 as seq, 'submit_kernel' as tool, false as ok, 'failed' as outcome, "
+        "'submit_kernel FAILED: persistent build/lock contention after retries.' as result_text"
+    )
+    warehouse.refresh(con)
+    con.close()
+    return found
+
+
 def run(path, *args, code=0, columns=80):
     env = {**os.environ, "KBSTATS_DB": str(path), "COLUMNS": str(columns)}
     p = subprocess.run([KBSTATS, *args], capture_output=True, text=True, env=env, check=False)
@@ -59,6 +84,44 @@ def test_every_format(path, command, fmt):
     assert "_geomean" not in out
     if fmt == "json":
         assert isinstance(json.loads(out), list)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["leaderboard"], ["leaderboard", "--by", "run"], ["leaderboard", "--by", "problem"], ["leaderboard", "--by", "matrix"], ["leaderboard", "--k", "1", "--trust", "audited"],
+        ["failures"], ["failures", "--runs"], ["failures", "--patterns"], ["failures", "--unclassified"], ["audit"], ["audit", "--by", "finding"],
+        ["compare", "hostile | model", "b"], ["show", "bbbb2222"],
+    ],
+)  # fmt: skip
+def test_markdown_is_one_table(hostile, args):
+    """As many cells in each row as in the head, whatever the names hold; nothing is left out for a narrow terminal."""
+    lines = run(hostile, *args, "--format", "md", columns=20).stdout.splitlines()
+    table = [line for line in lines if line.startswith("|")]
+    cells = [re.split(r"(?<!\\)\|", line)[1:-1] for line in table]
+    assert len(table) > 2
+    assert {len(row) for row in cells} == {len(cells[0])}
+    assert all(re.fullmatch(r" -{3}:? ", c) for c in cells[1])
+    assert not any("\n" in c or "_geomean" in c or "fast_ " in c for row in cells for c in row)
+    if args == ["leaderboard"]:
+        assert [c.strip() for c in cells[0]][:6] == ["#", "model", "n", "corr. %", "fast_1 %", "fast_2 %"]
+        assert "near tie" in lines[0]
+        assert {row[1].strip() for row in cells[2:]} == {"b", r"hostile \| model  with a line"}
+
+
+def test_no_pairs_are_no_table(path):
+    p = run(path, "compare", "a-model-of-30-characters-name", "b", "--format", "md")
+    assert p.stdout == ""
+    assert "nothing pairs" in p.stderr
+
+
+def test_csv_holds_every_field_once(hostile):
+    import csv
+    import io
+
+    rows = list(csv.DictReader(io.StringIO(run(hostile, "leaderboard", "--format", "csv").stdout)))
+    assert {r["model"] for r in rows} == {"b", "hostile | model\n with a line"}
+    assert {"rank", "n", "coverage", "fast_1"} <= set(rows[0])
 
 
 def test_no_runs_is_one_line_and_an_empty_list(path):

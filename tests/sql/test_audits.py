@@ -163,6 +163,39 @@ def test_twin_run(db):
     assert db.findings("twin_run") == {"b": 2.0}
 
 
+def test_runs_that_never_began_are_no_twins(db):
+    for run_id in "ab":
+        db.add("runs", run_id=run_id, model=run_id, wall_s=0.0, total_tokens=0, n_turns=0)
+    assert db.findings("twin_run") == {}
+
+
+def test_two_records_of_one_run_are_no_contamination(db):
+    db.add("kernels", kernel_sha256="long", n_lines=40)
+    db.add("runs", run_id="trace", model="gpt-9", submitted_kernel_sha256="long", correct=True)
+    db.add("runs", run_id="page", model="gpt-9-priority", submitted_kernel_sha256="long", correct=True)
+    assert set(db.findings("same_kernel_other_model")) == {"trace", "page"}
+    db.add("run_links", run_id="trace", linked_run_id="page", matched_on="n_turns")
+    assert db.findings("same_kernel_other_model") == {}
+
+
+def test_numbers_beyond_all_runs_stay_short_and_never_stop_an_audit(db):
+    """Each table's number at its extremes: a message of a line, and no error that would stop the whole view."""
+    names = [
+        "occupancy", "sol.score", "roofline.fraction", "dram.bandwidth", "power.mean", "energy.per_run", "dram.utilization", "l2.hit_rate", "warp_stall.x",
+        "runtime.mean", "runtime.std", "runtime.trials", "error.max_abs", "error.max_rel", "cuda_time.total", "kernels.launched", "speedup.vs_compile",
+    ]  # fmt: skip
+    for i, value in enumerate((1e308, -1e308, 5e-324, 0.0, -1.0)):
+        db.add("runs", run_id=f"r{i}", speedup=value, runtime_us=value, ref_runtime_us=1.0, wall_s=value, correct=True, sample_id=i)
+        db.add("turns", run_id=f"r{i}", llm_s=value, tools_s=1e308)
+        for name in names:
+            for subject in ("candidate", "reference"):
+                metric(db, f"r{i}", name, value, subject=subject, unit="pct")
+    for code, message in db.rows("select code, message from audit_findings"):
+        assert message, code
+        assert len(message) < 160, code
+    assert db.rows("select max(speedup) from ranked_runs() where isinf(speedup)") == [(None,)]
+
+
 def test_same_kernel_other_model(db):
     db.add("kernels", kernel_sha256="long", n_lines=40)
     db.add("kernels", kernel_sha256="short", n_lines=4)

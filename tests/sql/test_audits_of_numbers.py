@@ -75,6 +75,10 @@ def test_error_over_budget(db):
         db.add("runs", run_id=run_id, correct=True, precision=precision)
         metric(db, run_id, "error.max_abs", largest)
         metric(db, run_id, "error.max_rel", relative)
+    # One of the two alone says nothing: large outputs have large absolute errors.
+    for name in ("error.max_abs", "error.max_rel"):
+        db.add("runs", run_id=name, correct=True, precision="fp32")
+        metric(db, name, name, 5.0)
     assert db.findings("error_over_budget") == {"bad": 2e-4, "worse_half": 0.02}
 
 

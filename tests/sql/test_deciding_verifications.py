@@ -27,6 +27,14 @@ def test_a_refusal_without_witness_does_not(db):
     assert decide(db) == ["good"]
 
 
+@pytest.mark.parametrize("interval", [(None, None), (3.0, 4.0)])
+def test_what_is_wrong_is_wrong_however_it_was_timed(db, interval):
+    lo, hi = interval
+    db.add("verifications", verification_id="bad", verdict="INCORRECT:values", witness={"call": 3}, speedup=2.0, speedup_lo=lo, speedup_hi=hi)
+    db.add("verifications", verification_id="fast", kernel_sha256="k2", verdict="CONFIRMED", speedup=2.0, speedup_lo=lo, speedup_hi=hi)
+    assert decide(db) == ["bad"]
+
+
 def test_gpu_models_references_and_precisions_stay_apart(db):
     db.add("verifications", verification_id="a")
     db.add("verifications", verification_id="b", gpu_model="NVIDIA H100")

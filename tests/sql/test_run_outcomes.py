@@ -43,6 +43,28 @@ def test_last_submission_decides(db, label, text, want):
     assert outcome(db) == want
 
 
+@pytest.mark.parametrize(
+    ("label", "correct", "compiled", "want"),
+    [
+        ("compile_fail", True, None, ("correct", None, True)),
+        ("incorrect", True, True, ("correct", None, True)),
+        ("correct", False, True, ("incorrect", "incorrect.no_text", True)),
+        ("CORRECT", False, False, ("compile_fail", "compile.no_text", True)),
+        ("correct", True, True, ("correct", None, False)),
+        ("incorrect", False, True, ("incorrect", "incorrect.no_text", False)),
+        ("correct", None, None, ("correct", None, False)),
+        ("error", True, None, ("correct", None, False)),
+    ],
+)
+def test_a_label_against_its_own_flag(db, label, correct, compiled, want):
+    """Where nothing but a table's row stands and its two columns contradict each other, it counts as right nowhere but in the claim."""
+    db.add("runs", run_id="a", source_outcome=label, correct=correct, compiled=compiled)
+    assert outcome(db) == want
+    counts = dict(db.rows("select trust, counts_correct from run_trust"))
+    assert counts["claimed"] is (correct if correct is not None else label.lower() == "correct")
+    assert counts["audited"] is (counts["claimed"] and not want[2])
+
+
 def test_a_pass_in_mid_run_does_not_make_a_run_correct(db):
     db.add("runs", run_id="a", source_outcome="correct", correct=True, extra={"correct_source": "timeout_recovery"})
     db.add("tool_calls", run_id="a", turn=1, tool="run_correctness", ok=True, result_text="run_correctness PASSED: (5 / 5)")
