@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from kbstats.sql.catalog import sql_files
@@ -11,20 +11,17 @@ if TYPE_CHECKING:
     import duckdb
 
 COLUMNS = ("speedup", "runtime")
-"""Numbers of table `runs` that an audit's code may name."""
+"""Numbers of table `runs` that an audit may doubt beside metrics."""
 
 
 class Doubts:
-    """Numbers that each audit speaks of: the metrics its statement names, and columns its code names."""
+    """Numbers that each audit's header says it doubts, among those that the database has."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
-        metrics = {n for (n,) in con.execute("select distinct name from metrics").fetchall()}
-        self._names: dict[str, frozenset[str]] = {}
-        for audit in sql_files("audits"):
-            said = set(re.findall(r"'([a-z0-9_.]+%?)'", audit.sql))
-            prefixes = tuple(x[:-1] for x in said if x.endswith("%") and len(x) > 3)
-            found = {n for n in metrics if n in said or (prefixes and n.startswith(prefixes))}
-            self._names[audit.name] = frozenset(found | {c for c in COLUMNS if c in audit.name})
+        there = [*COLUMNS, *(n for (n,) in con.execute("select distinct name from metrics").fetchall())]
+        self._names = {
+            a.name: frozenset(n for n in there if any(fnmatchcase(n, p) for p in a.doubts)) for a in sql_files("audits")
+        }
 
     def __call__(self, finding: dict[str, Any], name: str) -> bool:
         """The finding speaks of this number: its message names it, or, naming none, its audit does."""

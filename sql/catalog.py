@@ -12,7 +12,8 @@ models: ``purpose, grain, inputs`` and, where the result is stored at the end of
 of computed by each reader, ``stored: yes``. A stored model whose rows depend on one run or one
 kernel alone says so with ``changes: run_id`` or ``changes: kernel_sha256``: after an ingest only
 the rows of what changed are computed again. Keys of audits: ``purpose, severity, blocks,
-threshold`` (the threshold's source).
+threshold`` (the threshold's source) and ``doubts``, the numbers that a finding casts doubt on: names of
+metrics, in which ``*`` stands for any characters, or ``speedup`` and ``runtime``, the run's own.
 """
 
 from __future__ import annotations
@@ -57,6 +58,11 @@ class SqlFile:
     def changes(self) -> str | None:
         """The column by which rows may be computed alone: a run's or a kernel's own."""
         return self.header.get("changes")
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Names of the numbers that a finding doubts; a ``*`` stands for any characters."""
+        return tuple(name.strip() for name in self.header.get("doubts", "").split(",") if name.strip())
 
 
 def _parse(kind: str, name: str, text: str) -> SqlFile:

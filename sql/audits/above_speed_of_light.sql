@@ -1,6 +1,7 @@
 -- purpose: faster than the roofline that its own source computed for it
 -- severity: error
 -- blocks: speed
+-- doubts: sol.score, roofline.fraction
 -- threshold: 1.0, by definition of the share; 5 % is left for clocks above the data sheet's
 select
     run_id,

@@ -1,6 +1,7 @@
 -- purpose: a memory bandwidth above the GPU's peak
 -- severity: warning
 -- blocks: nothing
+-- doubts: dram.bandwidth, dram.read_bandwidth, dram.write_bandwidth
 -- threshold: the peak that the source itself reports beside it, else that of the named GPU in data/gpus.toml; 5 % is left for clocks
 with measured as (
     select

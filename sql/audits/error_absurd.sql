@@ -1,6 +1,7 @@
 -- purpose: a pass with an absolute error that no tolerance allows
 -- severity: warning
 -- blocks: nothing
+-- doubts: error.max_abs
 -- threshold: 1.0: a hundred times the loosest tolerance in use (1e-2 absolute); large outputs reach it lawfully
 select
     m.run_id,

@@ -1,6 +1,7 @@
 -- purpose: a pass whose largest absolute and largest relative error both exceed what its precision allows
 -- severity: info
 -- blocks: nothing
+-- doubts: error.max_abs, error.max_rel
 -- threshold: 1e-4 for fp32, 1e-2 for fp16, bf16 and unknown, as KernelBench sets both tolerances; the two maxima may stand at different elements, hence no proof
 with largest as (
     select

@@ -1,6 +1,7 @@
 -- purpose: the speed-of-light score is computed from the speedup, not measured
 -- severity: info
 -- blocks: nothing
+-- doubts: sol.score
 -- threshold: none: the source says so itself
 select
     run_id,

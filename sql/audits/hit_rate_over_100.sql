@@ -1,6 +1,7 @@
 -- purpose: a cache hit rate over 100 %
 -- severity: warning
 -- blocks: nothing
+-- doubts: *hit_rate
 -- threshold: 100 %, by definition; 1 % more is left for rounding
 select
     run_id,

@@ -1,6 +1,7 @@
 -- purpose: correct and timed, although its profiled call launched no kernel at all
 -- severity: error
 -- blocks: speed
+-- doubts: kernels.launched
 -- threshold: 0 launches: a result that was computed on the GPU took at least one; an answer kept from an earlier call takes none
 select
     m.run_id,

@@ -1,6 +1,7 @@
 -- purpose: a profiler reports an occupancy over 100 %: the counter, or its aggregation, is wrong
 -- severity: warning
 -- blocks: nothing
+-- doubts: occupancy
 -- threshold: 100 %, by definition: active warps over the most that fit
 select
     run_id,

@@ -1,6 +1,7 @@
 -- purpose: a mean power that the board cannot draw: the counter's ticks are longer than the run
 -- severity: warning
 -- blocks: nothing
+-- doubts: power.mean
 -- threshold: the named GPU's board limit in data/gpus.toml and 10 % for the regulator; else 1,500 W, above every published limit (1,400 W)
 with draws as (
     select

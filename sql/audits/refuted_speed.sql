@@ -1,6 +1,7 @@
 -- purpose: re-running the kernel showed that it is not as fast as claimed
 -- severity: error
 -- blocks: speed
+-- doubts: speedup
 -- threshold: the claim; measured on the claim's own GPU model
 select
     run_id,

@@ -1,6 +1,7 @@
 -- purpose: a pass with a largest relative error that says nothing any more
 -- severity: info
 -- blocks: nothing
+-- doubts: error.max_rel
 -- threshold: 1000: values near zero reach it lawfully, so the number doubts the measure, not the kernel
 select
     m.run_id,

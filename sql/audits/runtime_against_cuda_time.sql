@@ -1,6 +1,7 @@
 -- purpose: the runtime is far below the time its own kernels take: another unit, or work not waited for
 -- severity: warning
 -- blocks: nothing
+-- doubts: runtime, cuda_time.total
 -- threshold: one half: the profiler's sum may cover several streams, which halves it at most in practice
 select
     r.run_id,

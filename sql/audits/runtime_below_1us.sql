@@ -1,6 +1,7 @@
 -- purpose: a runtime below a microsecond: shorter than any kernel launch
 -- severity: error
 -- blocks: speed
+-- doubts: runtime
 -- threshold: 1 us: an empty kernel takes 2 us and more on any current GPU
 select
     run_id,

@@ -1,6 +1,7 @@
 -- purpose: the speedup is not the quotient of the run's own runtimes
 -- severity: error
 -- blocks: speed
+-- doubts: speedup
 -- threshold: what rounding explains: both runtimes to 3 significant figures or to 0.01 ms, whichever is coarser, the speedup to 2 decimals; and 1 % more
 with rounded as (
     select

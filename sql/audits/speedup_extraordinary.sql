@@ -1,6 +1,7 @@
 -- purpose: a speedup over 100x that nobody has confirmed
 -- severity: error
 -- blocks: speed
+-- doubts: speedup
 -- threshold: 100x: above what removing launch overhead and fusing gives; references written as Python loops reach it, so a verification that confirms this very claim clears it
 select
     r.run_id,

@@ -1,6 +1,7 @@
 -- purpose: a speedup over 10x: plausible only against a reference that leaves much to gain
 -- severity: info
 -- blocks: nothing
+-- doubts: speedup
 -- threshold: 10x: where the harnesses of this family warn of an excessive speedup
 select
     run_id,

@@ -1,6 +1,7 @@
 -- purpose: a speedup beyond what the reference's own use of the GPU leaves at equal work
 -- severity: info
 -- blocks: nothing
+-- doubts: speedup, dram.utilization, compute.utilization
 -- threshold: 100 % over the reference's highest utilisation; a kernel that moves or computes less than the reference (fusion, algebra) exceeds it lawfully
 select
     m.run_id,

@@ -1,6 +1,7 @@
 -- purpose: the runtime scatters by more than itself: the mean says little
 -- severity: warning
 -- blocks: nothing
+-- doubts: runtime.std, runtime.mean
 -- threshold: 1.0: a standard deviation above the mean
 select
     s.run_id,

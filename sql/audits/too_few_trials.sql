@@ -1,6 +1,7 @@
 -- purpose: the runtime rests on very few timings
 -- severity: info
 -- blocks: nothing
+-- doubts: runtime.trials
 -- threshold: 10: the fewest trials of the peers' harnesses (10 to 100)
 select
     run_id,

@@ -1,6 +1,7 @@
 -- purpose: a memory, compute or pipe utilisation over 100 % of the peak
 -- severity: warning
 -- blocks: nothing
+-- doubts: dram.utilization, compute.utilization, dominant_pipe.utilization
 -- threshold: 100 %, by definition; 1 % more is left for rounding
 select
     run_id,

@@ -1,6 +1,7 @@
 -- purpose: a share of warp stalls over 100 %
 -- severity: info
 -- blocks: nothing
+-- doubts: warp_stall.*
 -- threshold: 100 %, by definition of a share; sources that report stall cycles per instruction exceed it lawfully
 select
     run_id,

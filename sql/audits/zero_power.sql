@@ -1,6 +1,7 @@
 -- purpose: an energy or a power of exactly zero for a call that ran
 -- severity: info
 -- blocks: nothing
+-- doubts: energy.per_run, power.mean
 -- threshold: 0: the counter did not tick during the measurement
 select
     run_id,

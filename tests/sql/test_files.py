@@ -51,6 +51,20 @@ def test_harness_counters_never_block():
     assert {a.header["blocks"] for a in AUDITS if a.name in doubts} == {"nothing"}
 
 
+@pytest.mark.parametrize("f", [a for a in AUDITS if a.doubts], ids=lambda f: f.name)
+def test_what_an_audit_doubts_it_reads(f):
+    statement = catalog._select_of(f)
+    for name in f.doubts:
+        part = {"runtime": "runtime_us"}.get(name, name.strip("*"))
+        assert part in statement, name
+
+
+def test_every_audit_of_a_metric_says_what_it_doubts():
+    """The site sets a mark beside such a number; the names in the statement are its values of `name`."""
+    reads = {a.name for a in AUDITS if "metrics" in catalog.references(catalog._select_of(a))}
+    assert reads - {a.name for a in AUDITS if a.doubts} == set()
+
+
 def test_every_audit_has_a_test_of_its_own():
     from pathlib import Path
 
