@@ -8,6 +8,7 @@ that did not compile.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import sys
 import sysconfig
@@ -58,9 +59,10 @@ def scrub(text: str, root: Path) -> str:
     import torch
 
     site = str(Path(torch.__file__).parent.parent)
-    compiler = shutil.which("g++")
+    # ninja names the compilers that the environment does, wherever they lie.
+    compilers = (shutil.which("g++"), os.environ.get("CC"), os.environ.get("CXX"))
     for path, name in (
-        (str(Path(compiler).parent) if compiler else "", "/usr/bin"),
+        *((str(Path(compiler).parent), "/usr/bin") for compiler in compilers if compiler),
         (str(root), "/tmp/suite"),
         (site, "/opt/venv/lib/python3/site-packages"),
         (sysconfig.get_paths()["include"], "/usr/include/python3"),
