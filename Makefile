@@ -55,7 +55,7 @@ $(VENV)/.stamp-base: pyproject.toml constraints.txt | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/.stamp-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) -e '.[dev,verify]'
+	$(PIP) -e '.[dev,verify,slurm]'
 	touch $@ $(VENV)/.stamp-base
 
 clean:

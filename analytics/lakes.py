@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from kbstats.ingest.lake_attach import Attached
+    from kbstats.ingest.pipeline import IngestSummary, Progress
 
 OWN_NAME = "kbstats.duckdb"
 """The database that a lake carries for `--db DIR`."""
@@ -73,3 +75,82 @@ def attach(folder: Path, db: Path) -> Attached:
             pipeline.ingest(con, done.elsewhere)
         warehouse.refresh(con)
     return done
+
+
+class Given(NamedTuple):
+    """What is to be read, and how."""
+
+    paths: Sequence[Path]
+    format: str | None
+    map_file: Path | None
+    workers: int
+    prune: bool
+
+
+def ingest(
+    given: Given, lake: Path | None, shard: str | None, *, progress: Callable[[Progress], None] | None = None
+) -> IngestSummary:
+    """Decode one share of the files into a lake, in this process.
+
+    Raises:
+        UsageError: a share without a lake, or words that are no share.
+    """
+    from kbstats.ingest import lake_write
+    from kbstats.ingest.errors import UsageError
+    from kbstats.ingest.lake import Shard
+
+    if lake is None:
+        raise UsageError("--shard writes into a lake", hint="name its folder with --lake DIR")
+    return lake_write.ingest_shard(
+        given.paths,
+        lake,
+        Shard.parse(shard or "0/1"),
+        format=given.format,
+        map_file=given.map_file,
+        workers=given.workers,
+        prune=given.prune,
+        progress=progress,
+    )
+
+
+def spread(  # noqa: PLR0917  what the command line says
+    given: Given,
+    lake: Path | None,
+    db: Path,
+    engine: str,
+    shards: int | None,
+    engine_options: Sequence[str],
+    *,
+    shard: str | None = None,
+) -> IngestSummary:
+    """Decode all files in shards on an engine; without `lake` into one beside the database, which is then filled.
+
+    Raises:
+        UsageError: there is no such engine, or what it needs is not installed.
+        KbstatsError: a shard was lost in every try.
+    """
+    from kbstats.analytics import executors
+    from kbstats.analytics.executors import ingesting
+    from kbstats.ingest.errors import UsageError
+
+    if shard is not None:
+        raise UsageError("--shard is one share, --engine runs all of them", hint="--shards says how many")
+    folder = lake or db.with_name(db.name + ".lake")
+    workers = given.workers if given.workers > 1 else executors.default_workers()
+    jobs = folder.with_name(folder.name + ".jobs").resolve()
+    made = executors.load(engine, executors.Settings(workers, 0, jobs, executors.settings_of(engine_options)))
+    try:
+        summary = ingesting.ingest(
+            made,
+            given.paths,
+            folder,
+            shards or workers,
+            format=given.format,
+            map_file=given.map_file,
+            prune=given.prune,
+        )
+    finally:
+        made.shutdown()
+    if lake is None:
+        attach(folder, db)
+    return summary

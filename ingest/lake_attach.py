@@ -16,7 +16,7 @@ from kbstats.ingest import aliases, pipeline, store
 from kbstats.ingest.batch import columns_of
 from kbstats.ingest.decoding import Chunk, FileResult, Task
 from kbstats.ingest.errors import KbstatsError
-from kbstats.ingest.lake import FILE, KEPT, SOURCES, WALK, Lake
+from kbstats.ingest.lake import FILE, KEPT, SORT_KEYS, SOURCES, WALK, Lake
 from kbstats.ingest.rows import ROW_TYPES
 from kbstats.ingest.transactions import transaction
 
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 META = "lake"
 """Key of `meta`: which lake the tables were filled from, and its state."""
 VERIFICATION_TABLES = ("verifications", "verification_checks", "verification_timings")
+SHADOWED = ("runs", *store.RUN_TABLES, *VERIFICATION_TABLES, "run_copies", "ingest_issues")
+"""Tables in which rows of several sources decide over each other."""
+MOST_SORTED = 1_000_000
+"""Rows of a table beyond which they are not sorted: several threads sum so many in any order."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +83,9 @@ def attach(con: duckdb.DuckDBPyConnection, lake: Lake) -> Attached:
             live(con, lake, parts)
             con.execute(f"insert into sources by name {_SOURCES}", {"kept": KEPT, "file": FILE})
             dead = replaced(con)
-            _quiet(con, lake, parts)
+            _shared(con, lake, parts)
             copies = _loud(con, lake, parts)
+            _fill(con, lake, parts)
             _tidy(con)
         else:
             dead, copies = False, 0
@@ -141,7 +146,7 @@ join lake_live as l on l.source_id = e.source_id and l.issues_in = e.shard || '/
 where e.lake_kind = if(l.is_kept, $kept, l.lake_kind)
 """
 _SOURCES = (
-    f"select e.* exclude ({_LAKE_COLUMNS}, lake_order, lake_rows) {_FROM_LIVE} and l.lake_kind = $file"
+    f"select e.* exclude ({_LAKE_COLUMNS}, lake_order, lake_rows) {_FROM_LIVE} and l.lake_kind = $file order by l.n"
 )
 SOURCES_NOW = (
     f"select e.* exclude ({_LAKE_COLUMNS}), l.lake_kind, l.n as lake_seq {_FROM_LIVE} order by lake_seq"
@@ -171,15 +176,16 @@ def rows_of(table: str, select: str) -> str:
         select {select}
         from (
             select *, parse_path(filename)[-2] || '/' || parse_filename(filename, true) as place
-            from read_parquet($files, filename = true, union_by_name = true, hive_partitioning = false)
+            from read_parquet($files, filename = true, file_row_number = true, union_by_name = true,
+                hive_partitioning = false)
         ) as p
         left join lake_live as l on l.source_id = p.{source}
         where (l.{place} = p.place or p.{source} is null)
     """  # noqa: S608
 
 
-def _quiet(con: duckdb.DuckDBPyConnection, lake: Lake, parts: list[Part]) -> None:
-    """Insert what no two sources share, and note what they do (`lake_runs`, `lake_results`)."""
+def _shared(con: duckdb.DuckDBPyConnection, lake: Lake, parts: list[Part]) -> None:
+    """Note what several sources have (`lake_runs`, `lake_results`), and where each run stands (`lake_places`)."""
     for name, table, key in (("lake_runs", "runs", "run_id"), ("lake_results", "verifications", "verification_id")):
         if files := lake.files(table, parts):
             con.execute(
@@ -189,24 +195,56 @@ def _quiet(con: duckdb.DuckDBPyConnection, lake: Lake, parts: list[Part]) -> Non
             )
         else:
             con.execute(f"create or replace temp table {name} as select null::varchar as {key} where false")
+    if files := lake.files("runs", parts):
+        rows = rows_of("runs", "p.run_id, p.source_id, l.n, p.file_row_number as nth")
+        con.execute(f"create or replace temp table lake_places as {rows}", {"files": files})
+    else:
+        con.execute(
+            "create or replace temp table lake_places as "
+            "select null::varchar as run_id, null::varchar as source_id, 0 as n, 0 as nth where false"
+        )
+
+
+def _fill(con: duckdb.DuckDBPyConnection, lake: Lake, parts: list[Part]) -> None:
+    """Insert all rows: those that one source has as they are, the others as `_loud` has left them.
+
+    They go in the order of the walk, as in a plain ingest: a sum of fractions depends on the order.
+    """
+    db = con.execute("select '\"' || replace(current_database(), '\"', '\"\"') || '\"'").fetchall()[0][0]
     for table in ROW_TYPES:
         files = lake.files(table, parts)
-        if not files:
-            continue
-        if table == "kernels":
+        of_run = table in {"runs", *store.RUN_TABLES}
+        if files and table == "kernels":
             _kernels(con, files)
             continue
-        quiet = ""
-        if table in {"runs", *store.RUN_TABLES}:
-            quiet = "and run_id not in (from lake_runs)"
-        elif table in VERIFICATION_TABLES:
-            quiet = "and verification_id not in (from lake_results)"
-        rows = rows_of(table, f"p.* exclude ({_extra(table)})")
-        con.execute(f"insert into {table} by name {rows} {quiet}", {"files": files})
+        key = "run_id" if of_run else "verification_id" if table in VERIFICATION_TABLES else None
+        shadow = f"temp.{table}" if table in SHADOWED else None
+        part_rows = rows_of(table, f"p.* exclude ({_extra(table)}), l.n as lake_n, p.file_row_number as lake_nth")
+        part_rows += f" and {key} not in (from {'lake_runs' if of_run else 'lake_results'})" if key else ""
+        own = f"select *, null as lake_n, rowid as lake_nth from {shadow}"  # noqa: S608  our names
+        rows = " union all by name ".join([f"({part_rows})"] * bool(files) + [f"({own})"] * bool(shadow))
+        if not rows:
+            continue
+        n_rows = sum(p.tables[table]["rows"] for p in parts if table in p.tables)
+        order, places = "", ""
+        if of_run and n_rows <= MOST_SORTED:
+            places = (
+                "left join (select w.run_id, w.n, w.nth from lake_places as w where w.run_id not in (from lake_runs) "
+                "union all select w.run_id, w.n, w.nth from lake_places as w "
+                "join temp.runs as t on t.run_id = w.run_id and t.source_id = w.source_id) as w using (run_id)"
+            )
+            order = "order by " + ", ".join(
+                ["w.n", "w.nth", *(f"r.{c} nulls first" for c in SORT_KEYS[1:] if c in columns(table)), "r.lake_nth"]
+            )
+        elif n_rows <= MOST_SORTED:
+            order = "order by r.lake_n, r.lake_nth"
+        names = ", ".join(f'r."{c}"' for c in columns(table))
+        text = f"insert into {db}.main.{table} by name select {names} from ({rows}) as r {places} {order}"  # noqa: S608
+        con.execute(text, {"files": files} if files else {})
 
 
 def _extra(table: str) -> str:
-    return "filename, place" + (", lake_source" if table in store.RUN_TABLES else "")
+    return "filename, file_row_number, place" + (", lake_source" if table in store.RUN_TABLES else "")
 
 
 def _kernels(con: duckdb.DuckDBPyConnection, files: list[str]) -> None:
@@ -232,15 +270,19 @@ def _kernels(con: duckdb.DuckDBPyConnection, files: list[str]) -> None:
 
 
 def _loud(con: duckdb.DuckDBPyConnection, lake: Lake, parts: list[Part]) -> int:
-    """Insert what several sources share as a plain ingest would, one source after the other; how many copies."""
+    """Take what several sources share the way of a plain ingest, one source after the other; how many copies.
+
+    It works on temporary tables that hide the database's own by their names.
+    """
+    for table in SHADOWED:
+        con.execute(f"create or replace temp table {table} as from {table} limit 0")
     tables: dict[str, pa.Table] = {}
     for name, of in (("lake_runs", ("runs", *store.RUN_TABLES)), ("lake_results", VERIFICATION_TABLES)):
         key = "run_id" if name == "lake_runs" else "verification_id"
         for table in of:
             if not store.count(con, name) or not (files := lake.files(table, parts)):
                 continue
-            source = "lake_source" if table in store.RUN_TABLES else "source_id"
-            rows = rows_of(table, f"l.n as lake_n, p.{source} as lake_from, p.* exclude ({_extra(table)})")
+            rows = rows_of(table, f"l.n as lake_n, p.* exclude ({_extra(table)})")
             found = con.sql(f"{rows} and {key} in (from {name})", params={"files": files}).to_arrow_table()
             if found.num_rows:
                 tables[table] = found
@@ -275,7 +317,7 @@ def _chunks(con: duckdb.DuckDBPyConnection, tables: dict[str, pa.Table]) -> Iter
     for group in groups:
         wanted = pa.array(group, pa.int64())
         rows = {
-            name: table.filter(pc.is_in(table["lake_n"], value_set=wanted)).drop_columns(["lake_n", "lake_from"])
+            name: table.filter(pc.is_in(table["lake_n"], value_set=wanted)).drop_columns(["lake_n"])
             for name, table in tables.items()
         }
         yield Chunk([_result(*facts[n]) for n in group], {k: t for k, t in rows.items() if t.num_rows})
@@ -289,5 +331,5 @@ def _result(  # noqa: PLR0917  a row
 
 
 def _tidy(con: duckdb.DuckDBPyConnection) -> None:
-    for name in ("lake_entries", "lake_live", "lake_runs", "lake_results"):
-        con.execute(f"drop table if exists {name}")
+    for name in ("lake_entries", "lake_live", "lake_runs", "lake_results", "lake_places", *SHADOWED):
+        con.execute(f"drop table if exists temp.{name}")

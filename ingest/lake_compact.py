@@ -118,7 +118,7 @@ def _write(con: duckdb.DuckDBPyConnection, table: str, files: list[str], tmp: Pa
     else:
         keys = [c for c in SORT_KEYS if c in lake_attach.columns(table)] if table in store.RUN_TABLES else []
         order = f"order by {', '.join(keys)}" if keys else ""
-        select = f"{lake_attach.rows_of(table, 'p.* exclude (filename, place)')} {order}"
+        select = f"{lake_attach.rows_of(table, 'p.* exclude (filename, file_row_number, place)')} {order}"
         params = {"files": files}
     (n,) = con.execute(
         f"copy ({select}) to '{str(tmp).replace(chr(39), chr(39) * 2)}' "

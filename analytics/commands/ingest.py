@@ -42,6 +42,15 @@ def command(  # noqa: PLR0917  options of a command
     shard: Annotated[
         str | None, typer.Option("--shard", metavar="I/N", help="With --lake: only this share of the files.")
     ] = None,
+    engine: Annotated[
+        str | None, typer.Option("--engine", help="Where shards are read: local, slurm or ray; see docs/scale.md.")
+    ] = None,
+    shards: Annotated[
+        int | None, typer.Option("--shards", min=1, help="With --engine: how many.  [default: one a worker]")
+    ] = None,
+    engine_option: Annotated[
+        list[str] | None, typer.Option("--engine-option", metavar="KEY=VALUE", help="For the engine; repeatable.")
+    ] = None,
 ) -> None:
     """Read trace files into the database; files that have not changed are skipped.
 
@@ -60,23 +69,21 @@ def command(  # noqa: PLR0917  options of a command
     for path in paths:  # before a database is made for nothing
         if not path.exists() and not path.is_symlink():
             raise UsageError("no such file or folder", location=scan.path_text(path))
-    if shard is not None and lake is None:
-        raise UsageError("--shard writes into a lake", hint="name its folder with --lake DIR")
-    if lake is not None:
-        from kbstats.ingest.lake import Shard
-        from kbstats.ingest.lake_write import ingest_shard
+    db = db or warehouse.default_db()
+    if shard is not None or lake is not None or engine is not None:
+        from kbstats.analytics import lakes
 
+        given = lakes.Given(paths, format_, map_, workers, prune)
         progress, stop = _bar()
         try:
-            summary = ingest_shard(
-                paths, lake, Shard.parse(shard or "0/1"), format=format_, map_file=map_, workers=workers, prune=prune,
-                progress=progress,
-            )  # fmt: skip
+            if engine is None:
+                summary = lakes.ingest(given, lake, shard, progress=progress)
+            else:
+                summary = lakes.spread(given, lake, db, engine, shards, engine_option or (), shard=shard)
         finally:
             stop()
         _end(summary, strict=strict)
         return
-    db = db or warehouse.default_db()
     con, earlier = _current(db, wait=wait)
     progress, stop = _bar()
     try:

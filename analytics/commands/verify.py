@@ -57,6 +57,15 @@ Replay = Annotated[
     Path | None,
     typer.Option("--replay", help="A results file: repeat its results, with the seeds they had."),
 ]
+Engine = Annotated[
+    str | None, typer.Option("--engine", help="local (all devices of this machine), slurm or ray; see docs/scale.md.")
+]
+Devices = Annotated[
+    str | None, typer.Option("--devices", metavar="LIST", help="Several GPUs of this machine: 0,1 or all.")
+]
+EngineOption = Annotated[
+    list[str] | None, typer.Option("--engine-option", metavar="KEY=VALUE", help="For the engine; repeatable.")
+]
 NoSandbox = Annotated[bool, typer.Option("--no-sandbox", help="Run without walls; such results never count.")]
 Db = Annotated[Path | None, typer.Option("--db", help="Database file (default: kbstats.duckdb or $KBSTATS_DB).")]
 Form = Annotated[Format, typer.Option("--format", help="table for a person, json for a program.")]
@@ -119,6 +128,9 @@ def _run(
     no_sandbox: bool,
     baselines: list[str] | None = None,
     replay: Path | None = None,
+    engine: str | None = None,
+    devices: str | None = None,
+    engine_options: list[str] | None = None,
 ) -> list[dict[str, Any]]:
     from kbstats.analytics.verify.runner.session import NoVerdictError, Session, run_items
     from kbstats.ingest.errors import KbstatsError, UsageError
@@ -129,6 +141,18 @@ def _run(
     if any(b != "compile" for b in baselines or ()):
         raise UsageError("no such baseline", hint="--baseline compile; eager is always timed")
     try:
+        if engine or devices:
+            from kbstats.analytics.executors import verifying
+            from kbstats.analytics.verify.runner.schedule import Options
+
+            options = Options(budget_s, no_sandbox, tuple(baselines or ()), str(replay.resolve()) if replay else None)
+            done = verifying.run(
+                items, kind, output, options, engine=engine or "local", devices=devices,
+                engine_options=engine_options or (),
+            )  # fmt: skip
+            for label in done.lost:
+                typer.echo(f"no result: {label}", err=True)
+            return done.documents
         with Session(
             device,
             budget_s=budget_s,
@@ -203,6 +227,9 @@ def verify(  # noqa: PLR0917  one argument an option
     replay: Replay = None,
     budget_s: Budget = None,
     no_sandbox: NoSandbox = False,
+    engine: Engine = None,
+    devices: Devices = None,
+    engine_option: EngineOption = None,
     db: Db = None,
     fmt: Form = Format.table,
 ) -> None:
@@ -224,8 +251,9 @@ def verify(  # noqa: PLR0917  one argument an option
             kernel_file, reference_file, claim=claim, shim=shim or (), precision=precision, version=version()
         )
         documents = _run(
-            [item], device, output, budget_s=budget_s, no_sandbox=no_sandbox, baselines=baseline, replay=replay
-        )
+            [item], device, output, budget_s=budget_s, no_sandbox=no_sandbox, baselines=baseline, replay=replay,
+            engine=engine, devices=devices, engine_options=engine_option,
+        )  # fmt: skip
         _print(documents, fmt, single=True)
         return
     from kbstats.analytics import warehouse
@@ -239,8 +267,9 @@ def verify(  # noqa: PLR0917  one argument an option
     where = db or warehouse.default_db()
     results = output or where.resolve().parent / "verifications.jsonl"
     documents = _run(
-        made.items, device, results, budget_s=budget_s, no_sandbox=no_sandbox, baselines=baseline, replay=replay
-    )
+        made.items, device, results, budget_s=budget_s, no_sandbox=no_sandbox, baselines=baseline, replay=replay,
+        engine=engine, devices=devices, engine_options=engine_option,
+    )  # fmt: skip
     if results.exists():
         import_results([results], where)
     _print(documents, fmt, single=False)
@@ -291,6 +320,9 @@ def run_command(  # noqa: PLR0917  one argument an option
     replay: Replay = None,
     budget_s: Budget = None,
     no_sandbox: NoSandbox = False,
+    engine: Engine = None,
+    devices: Devices = None,
+    engine_option: EngineOption = None,
     only: Annotated[
         list[str] | None,
         typer.Option("--only", help="Only kernels by start of hash or part of problem name; repeatable."),
@@ -310,7 +342,10 @@ def run_command(  # noqa: PLR0917  one argument an option
         raise KbstatsError(str(error), hint="kbstats verify plan -o DIR writes a bundle") from error
     if only:
         items = [i for i in items if any(i.kernel_sha256.startswith(t) or t in (i.problem_name or "") for t in only)]
-    documents = _run(items, device, output, budget_s=budget_s, no_sandbox=no_sandbox, baselines=baseline, replay=replay)
+    documents = _run(
+        items, device, output, budget_s=budget_s, no_sandbox=no_sandbox, baselines=baseline, replay=replay,
+        engine=engine, devices=devices, engine_options=engine_option,
+    )  # fmt: skip
     _print(documents, fmt, single=False)
 
 

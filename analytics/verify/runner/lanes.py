@@ -84,7 +84,7 @@ class Lane:
         queue = json.loads((self.work / "queue.json").read_text(encoding="utf-8"))
         self.done = set(queue["done"])
         self.items: dict[str, Item] = {}
-        for name in queue["items"]:
+        for name in spec.get("only") or queue["items"]:
             fields = json.loads((self.work / "items" / f"{name}.json").read_text(encoding="utf-8"))
             fields["shims"], fields["run_ids"] = tuple(fields["shims"]), tuple(fields["run_ids"])
             self.items[name] = Item(**fields)

@@ -38,8 +38,11 @@ if TYPE_CHECKING:
 
     from .items import Item
 
-LANES = 2
-"""Processes a GPU: one is measured while the other builds."""
+FEWEST_LANES, MOST_LANES = 2, 8
+"""Processes a GPU where kernels compile: one is measured while the others build, which takes some seven times as long
+(45 to 70 s a torch extension, 10 s a measurement)."""
+CORES_A_BUILD = 2
+"""An extension's C++ and CUDA parts are compiled side by side."""
 RESTARTS = 3
 """How often a lane that dies is started again."""
 POLL_S = 0.2
@@ -163,8 +166,9 @@ class Pool:
         devices: Where.
         results: The results file, appended to.
         options: What the verdicts depend on.
-        lanes: Processes a device; default `LANES` where something builds, else one.
+        lanes: Processes a device; default one, or where something builds as many as keep the cores busy.
         work: The folder; default beside the results.
+        timed_here: Whether lanes run on this machine, whose cores are dealt out to them.
         report: Takes a line of progress.
     """
 
@@ -177,6 +181,7 @@ class Pool:
         *,
         lanes: int | None = None,
         work: Path | None = None,
+        timed_here: bool = True,
         report: Callable[[str], None] = say,
     ) -> None:
         self.items = {item_id(i): i for i in items}
@@ -188,14 +193,19 @@ class Pool:
         self._lanes: dict[int, subprocess.Popen[bytes]] = {}
         self._deaths: dict[int, int] = {}
         self._useless: set[int] = set()
-        self._specs = self._plan(lanes or (LANES if any(builds(i) for i in items) else 1))
+        self._timed_here = timed_here
+        self.specs = self._plan(lanes, compiled=any(builds(i) for i in items))
 
-    def _plan(self, lanes: int) -> list[dict[str, Any]]:
+    def _plan(self, lanes: int | None, *, compiled: bool) -> list[dict[str, Any]]:
         """What each lane is told. Cores on which sides are timed belong to one device each."""
-        quick = machine.quick_cores(3 * len(self.devices)) if self.devices[0].visible is not None else []
+        on_gpu = self.devices[0].visible is not None
+        quick = machine.quick_cores(3 * len(self.devices)) if on_gpu and self._timed_here else []
         if len(quick) > len(os.sched_getaffinity(0)) // 2:
             quick = []
         own = [quick[i :: len(self.devices)] for i in range(len(self.devices))]
+        places = max(1, (len(os.sched_getaffinity(0)) - len(quick)) // CORES_A_BUILD)
+        if lanes is None:
+            lanes = min(MOST_LANES, max(FEWEST_LANES, places // len(self.devices))) if compiled else 1
         return [
             {
                 "work": str(self.work),
@@ -204,9 +214,9 @@ class Pool:
                 "name": device.name,
                 "visible": device.visible,
                 "lane": lane,
-                "cores": own[n],
+                "cores": own[n] if self._timed_here else None,
                 "reserved": quick,
-                "builds": max(1, (len(os.sched_getaffinity(0)) - len(quick)) // 4),
+                "builds": places,
                 **dataclasses.asdict(self.options),
             }
             for lane in range(lanes)
@@ -220,12 +230,7 @@ class Pool:
             NoVerdictError: no device can reach a verdict.
         """
         started = time.monotonic()
-        for name, item in self.items.items():
-            put(self.work / "items" / f"{name}.json", json.dumps(dataclasses.asdict(item), sort_keys=True))
-        put(self.work / "queue.json", json.dumps({"items": list(self.items), "done": sorted(self._taken)}))
-        for folder in ("attempts", "groups", "skipped"):  # what an earlier call gave up may work now
-            for old in (self.work / folder).glob("*"):
-                old.unlink()
+        self.prepare()
         try:
             while True:
                 before = len(self.summary.documents)
@@ -243,12 +248,28 @@ class Pool:
             raise NoVerdictError("no device can reach a verdict; see the lines above")
         return self.summary
 
+    def prepare(self) -> None:
+        """Write what is to be done."""
+        for name, item in self.items.items():
+            put(self.work / "items" / f"{name}.json", json.dumps(dataclasses.asdict(item), sort_keys=True))
+        put(self.work / "queue.json", json.dumps({"items": list(self.items), "done": sorted(self._taken)}))
+        for folder in ("attempts", "groups", "skipped"):  # what an earlier call gave up may work now
+            for old in (self.work / folder).glob("*"):
+                old.unlink()
+
+    def gather(self) -> Summary:
+        """Move results that lanes elsewhere have left into the results file; what is lost has none at all."""
+        self._collect()
+        have = self._have()
+        self.summary.lost = [item.label for name, item in self.items.items() if not have[name]]
+        return self.summary
+
     def _all_useless(self) -> bool:
-        return len(self._useless) == len(self._specs)
+        return len(self._useless) == len(self.specs)
 
     def _round(self) -> None:
         """Start every lane that works, and wait until all have found nothing more to do."""
-        for n in range(len(self._specs)):
+        for n in range(len(self.specs)):
             if n not in self._useless:
                 self._start(n)
         while self._lanes:
@@ -267,7 +288,7 @@ class Pool:
 
     def _died(self, n: int, code: int) -> None:
         self._deaths[n] = self._deaths.get(n, 0) + 1
-        spec = self._specs[n]
+        spec = self.specs[n]
         how = f"signal {-code}" if code < 0 else f"exit {code}"
         again = self._deaths[n] <= RESTARTS
         self.report(f"[{spec['name']}] lane {spec['lane']} died ({how}); {'started again' if again else 'given up'}")
@@ -278,7 +299,7 @@ class Pool:
             self._useless.add(n)
 
     def _start(self, n: int) -> None:
-        spec = self._specs[n]
+        spec = self.specs[n]
         env = dict(os.environ)
         if spec["visible"] is not None:
             env["CUDA_VISIBLE_DEVICES"] = spec["visible"]
@@ -301,6 +322,12 @@ class Pool:
 
     def _left(self) -> list[str]:
         """Labels of items without a result from each device, or from one of each model, that works."""
+        have = self._have()
+        wanted = {p.name for p in (self.work / "groups").glob("*")}
+        return [item.label for name, item in self.items.items() if not wanted or wanted - have[name]]
+
+    def _have(self) -> dict[str, set[str]]:
+        """The groups of devices of which there is a result, for each item."""
         have: dict[str, set[str]] = {name: set() for name in self.items}
         for path in (self.work / "results").glob("*.json"):
             found = json.loads(path.read_text(encoding="utf-8"))["schedule"]
@@ -308,8 +335,7 @@ class Pool:
         for path in (self.work / "skipped").glob("*"):
             name, _, group = path.name.partition("@")
             have.setdefault(name, set()).add(group)
-        wanted = {p.name for p in (self.work / "groups").glob("*")}
-        return [item.label for name, item in self.items.items() if not wanted or wanted - have[name]]
+        return have
 
 
 def taken(results: Path, *, each: bool) -> set[str]:
