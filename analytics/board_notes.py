@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from kbstats.analytics.output import rows_of
@@ -12,21 +13,16 @@ if TYPE_CHECKING:
 
     import duckdb
 
+# One row a combination: what they pool is counted here, since a list of distinct values a column takes DuckDB
+# longer to plan than a small board to compute.
 _POOLED = """
 select
-    list(distinct variant) filter (where counted) as variants,
-    list(distinct mode) filter (where counted and mode is not null) as modes,
-    list(distinct sweep) filter (where counted and sweep is not null) as sweeps,
-    list(distinct gpu_key(hardware)) filter (where counted and hardware is not null) as gpus,
-    list(distinct suite) filter (where counted) as suites,
-    list(distinct level::varchar) filter (where counted and level is not null) as levels,
-    any_value(verified_on) as verified_on,
-    count(*) filter (where left_out = 'linked') as linked,
-    count(*) filter (where left_out = 'skipped') as skipped,
-    count(*) filter (where left_out = 'not_judged') as not_judged,
-    count(*) filter (where left_out is null and not counted) as infra,
-    count(*) filter (where counted and list_contains(codes, 'sweep_invalid')) as invalid
+    suite as suites, level as levels, variant as variants, mode as modes, sweep as sweeps, gpu_key(hardware) as gpus,
+    verified_on, counted, coalesce(left_out, if(counted, null, 'infra')) as left_out,
+    counted and list_contains(codes, 'sweep_invalid') as invalid,
+    count(*) as n
 from board_runs
+group by all
 """
 _LEVELS = """
 select
@@ -80,7 +76,7 @@ def listed(values: Sequence[str], most: int = 4) -> str:
 
 def pooled(con: duckdb.DuckDBPyConnection, *, trust: str, by: str) -> list[str]:
     """What each number of the board mixes, what was left out and why."""
-    r = rows_of(con.execute(_POOLED))[0]
+    found = rows_of(con.execute(_POOLED))
     notes = []
     for key, one, many, dimension in (
         ("suites", "suite", "suites", "suite"),
@@ -90,20 +86,25 @@ def pooled(con: duckdb.DuckDBPyConnection, *, trust: str, by: str) -> list[str]:
         ("sweeps", "sweep", "sweeps", "sweep"),
         ("gpus", "hardware", "GPU models", "hardware"),
     ):
-        values = sorted(r[key] or [])
+        values = sorted({str(r[key]) for r in found if r["counted"] and r[key] is not None})
         if len(values) > 1 and by not in {dimension, "run"}:
             notes.append(f"pools {len(values)} {many} ({listed(values)}): --{one} or --by {dimension} separates them")
+    out: Counter[str] = Counter()
+    for r in found:
+        out[r["left_out"]] += r["n"]
+        out["invalid"] += r["n"] * bool(r["invalid"])
+    verified_on = next((r["verified_on"] for r in found if r["verified_on"]), None)
     if trust == "verified":
         notes.append(
-            f"verified on {r['verified_on']}: speedups are the measured ones, and what was not re-run does not count"
-            if r["verified_on"]
+            f"verified on {verified_on}: speedups are the measured ones, and what was not re-run does not count"
+            if verified_on
             else "nothing has been re-run; kbstats verify --problems FOLDER re-runs the best claims"
         )
-    if reasons := [f"{r[k]} {words}" for k, words in _LEFT_OUT.items() if r[k]]:
+    if reasons := [f"{out[k]} {words}" for k, words in _LEFT_OUT.items() if out[k]]:
         notes.append(f"left out of n: {', '.join(reasons)}")
-    if r["invalid"]:
+    if out["invalid"]:
         notes.append(
-            f"{r['invalid']} runs failed as their whole sweep did, by no doing of their kernels: "
+            f"{out['invalid']} runs failed as their whole sweep did, by no doing of their kernels: "
             "`kbstats failures --patterns`"
         )
     return notes

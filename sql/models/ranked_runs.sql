@@ -44,14 +44,18 @@ with filtered as (
         and (backends is null or list_contains(backends, r.backend))
 ),
 chosen_gpu as (
-    select coalesce(verified_on, mode(t.verified_on order by t.verified_on)) as gpu_model
+    -- Where nothing ranks on any, the one with the most results: its refusals are the reasons.
+    select
+        coalesce(
+            verified_on,
+            mode(t.verified_on order by t.verified_on) filter (
+                where t.counts_correct and (t.reduced_to is null or precisions = [t.reduced_to])
+            ),
+            mode(t.verified_on order by t.verified_on)
+        ) as gpu_model
     from run_trust as t
     semi join filtered as r on t.run_id = r.run_id
-    where
-        t.trust = 'verified'
-        and t.counts_correct
-        and (t.reduced_to is null or precisions = [t.reduced_to])
-        and (verified_on is null or t.verified_on = verified_on)
+    where t.trust = 'verified' and t.verified_on is not null
 ),
 trusted as (
     select t.*

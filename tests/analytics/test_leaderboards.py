@@ -269,6 +269,24 @@ def test_a_cell_of_the_matrix_is_right_only_where_it_counts(db):
     assert cells("verified")["A", "1.py"] == ("incorrect", "not_verified")
 
 
+def test_the_gpu_of_a_verified_board(db):
+    """The one on which most results rank here: reduced precision ranks elsewhere. Where none ranks, refusals are still the reason."""
+    for run_id, verdicts in (("a", {"NVIDIA A100": "CONFIRMED_REDUCED:tf32", "NVIDIA H200": "CONFIRMED"}), ("b", {"NVIDIA A100": "CONFIRMED_REDUCED:tf32"}), ("c", {"NVIDIA A100": "INCORRECT:values"})):
+        db.add("runs", run_id=run_id, model="A", sample_id=ord(run_id), source_outcome="correct", correct=True, speedup=2.0, submitted_kernel_sha256=run_id, precision="fp32")
+        for gpu, verdict in verdicts.items():
+            kind = verdict.partition(":")[2] or None
+            db.add("verifications", verification_id=run_id + gpu, kernel_sha256=run_id, gpu_model=gpu, verdict=verdict, kind=kind, witness={"call": 1})
+    (row,) = lb.board(db.fresh(), lb.Filters(trust="verified")).rows
+    assert (row["verified_on"], row["correct"]) == ("NVIDIA H200", 1)
+    (row,) = lb.board(db.con, lb.Filters(trust="verified", precisions=["tf32"])).rows
+    assert (row["verified_on"], row["correct"]) == ("NVIDIA A100", 2)
+    db.con.execute("delete from runs where run_id <> 'c'")
+    db.stale = True
+    found = lb.board(db.fresh(), lb.Filters(trust="verified"), by="run")
+    assert [(r["counts_correct"], r["reason"]) for r in found.rows] == [(False, "incorrect")]
+    assert not any("nothing has been re-run" in n for n in found.notes)
+
+
 def test_an_ambiguous_baseline_name_does_not_leave_its_number_to_another(db):
     """Two timings of one name, one of the other: which of the three a nameless run was timed against, nobody knows."""
     db.add("runs", run_id="a", problem_id=5, problem_name=None, hardware="H100", source_outcome="correct", correct=True, runtime_us=10.0)
