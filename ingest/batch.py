@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 from kbstats.ingest import hashing
-from kbstats.ingest.rows import JSON, ROW_TYPES, Issue, Kernel, Row, Run
+from kbstats.ingest.rows import JSON, ROW_TYPES, Issue, Kernel, Metric, Row, Run
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,12 +23,15 @@ MAX_ISSUES = 50
 
 _COUNTS = ("input_tokens", "output_tokens", "total_tokens")
 _RESULTS = ("runtime_us", "ref_runtime_us", "speedup")
+_PAIR = ("ref_us", "cand_us")
+_ABOVE_0 = frozenset({*_RESULTS, *_PAIR})
 AT_LEAST_0: dict[str, tuple[str, ...]] = {
     "runs": (*_RESULTS, *_COUNTS, "max_turns", "n_turns", "n_tool_calls", "wall_s", "cost_usd"),
     "turns": (*_COUNTS, "llm_s", "tools_s", "wall_s"),
     "tool_calls": ("duration_s",),
     "timeouts": ("budget_s", "elapsed_s"),
     "baselines": ("mean_us", "std_us", "min_us", "max_us"),
+    "verification_timings": (*_PAIR, "clock_mhz"),
 }
 """Columns that hold no negative number, and none that is not finite; a runtime or a speedup is above 0."""
 
@@ -151,6 +154,7 @@ class Batch:
                 for column, value in zip(columns, values, strict=True):
                     if value is not None and isinstance(value, (int, float)) and not 0 < value < math.inf:
                         self._impossible(row, column, value)
+        self._measured()
         if self._dropped_issues:
             self.rows[Issue.table].append(
                 Issue(
@@ -166,19 +170,28 @@ class Batch:
 
     def _impossible(self, row: Row, column: str, value: float) -> None:
         """A number that nothing can have becomes unknown; one that no harness writes for unknown is told of."""
-        if value == 0 and column not in _RESULTS:
+        if value == 0 and column not in _ABOVE_0:
             return
         setattr(row, column, None)
-        place = f"{row.table}.{column}"
-        if value in {0, -1} or place in self._told:
+        if value not in {0, -1}:
+            self._tell(row, f"{row.table}.{column}", f"{column} cannot be {value}; it is read as unknown")
+
+    def _measured(self) -> None:
+        """Metrics hold what was measured: a number that nothing can have is no row."""
+        found = self.rows.get(Metric.table, ())
+        wrong = [m for m in found if not 0 <= m.value < math.inf]  # type: ignore[attr-defined]
+        for m in wrong:
+            if m.value != -1:  # type: ignore[attr-defined]
+                self._tell(m, f"metrics.{m.name}", f"{m.name} cannot be {m.value}; it is left out")  # type: ignore[attr-defined]
+        if wrong:
+            self.rows[Metric.table] = [m for m in found if 0 <= m.value < math.inf]  # type: ignore[attr-defined]
+
+    def _tell(self, row: Row, place: str, message: str) -> None:
+        """One issue for each place, whatever the number of rows."""
+        if place in self._told:
             return
         self._told.add(place)
-        self.issue(
-            "sentinel",
-            f"{column} cannot be {value}; it is read as unknown",
-            location=place,
-            run_id=getattr(row, "run_id", None),
-        )
+        self.issue("sentinel", message, location=place, run_id=getattr(row, "run_id", None))
 
     @property
     def run_ids(self) -> set[str]:

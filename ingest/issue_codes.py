@@ -14,8 +14,8 @@ CODES: dict[str, str] = {
     "unreadable": "The file could not be opened or read.",
     "unreadable_folder": "A folder could not be entered; what is in it is not known.",
     "outside_link": "A link leads out of the folders given; what is there is read all the same.",
-    "kept_old_rows": "The file as it is now was rejected; what was read of its last good version "
-    "stays. A table that was read with `--map` needs `--map` again.",
+    "kept_old_rows": "The file as it is now was rejected, or was cut short and holds less than before; what was "
+    "read of it before stays. A table that was read with `--map` needs `--map` again.",
     "unknown_format": "A file named on the command line that no format claims. Name one with `--format`.",
     "internal_error": "A format failed on this file. The file is left out, the others are not. Please report it.",
     "more_issues": "The file has more issues than are listed.",

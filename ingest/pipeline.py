@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kbstats.ingest import aliases, archives, changes, copies, folders, links, registry, scan, standing, store
+from kbstats.ingest import aliases, archives, changes, copies, folders, links, readers, registry, scan, standing, store
 from kbstats.ingest.batch import OK, PARTIAL, REJECTED
 from kbstats.ingest.behind import Behind, Commits
 from kbstats.ingest.decoding import Chunk, Task, chunks_of, decode_many
@@ -71,6 +71,7 @@ def ingest(
     summary = IngestSummary()
     folders.forget()
     changes.begin(con)
+    readers.check(con)
     renamed = aliases.apply(con)
     again = {path for path, _ in store.orphaned_copies(con)}
     plan = Plan(store.sources(con), wanted(format, map_file), map_file, again)

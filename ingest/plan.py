@@ -120,7 +120,7 @@ class Plan:
         mtime_us = mtime_ns // 1000
         again = text in self.again
         same_stat = not again and known is not None and (known.size, known.mtime_us) == (size, mtime_us)
-        if same_stat and known is not None and not known.racy(RACY_US) and not self._forced(known, fmt):
+        if same_stat and known is not None and not known.unsure(RACY_US) and not self._forced(known, fmt):
             summary.unchanged += 1
             return
         self.tasks.append(
@@ -147,7 +147,7 @@ class Plan:
         only = self.formats[0].name if self.formats else None
         again = any(p in self.again for p in members)
         same = not again and known is not None and (known.size, known.mtime_us) == (found.size, mtime_us)
-        if same and known is not None and not known.racy(RACY_US) and only is None:
+        if same and known is not None and not known.unsure(RACY_US) and only is None:
             summary.unchanged += max(1, len(members))
             return
         self.tasks.append(

@@ -179,6 +179,12 @@ def is_built_in(name: str) -> bool:
     return _entries()[name].value == f"kbstats.ingest.formats.{name}:FORMAT"
 
 
+def version_of(name: str) -> str:
+    """Where a format comes from, and in which version: it changes when a plug-in does."""
+    entry = _entries()[name]
+    return f"{name}={entry.value}@{entry.dist.version if entry.dist else ''}"
+
+
 def _may_claim(fmt: Format, path: Path, suffix: str) -> bool:
     """Whether a format is worth asking: decided by the name, so that other files are never opened."""
     if fmt.suffixes is not None and suffix not in fmt.suffixes:

@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from kbstats.ingest import changes, copies, scan
+from kbstats.ingest import changes, copies, readers, scan, versions
 from kbstats.ingest.batch import REJECTED
 from kbstats.ingest.hashing import text_id
 from kbstats.ingest.transactions import frame, transaction
+from kbstats.ingest.versions import RUN_TABLES, SOURCE_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,20 +18,6 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
     from kbstats.ingest.decoding import Chunk, FileResult
-
-RUN_TABLES = ("turns", "messages", "tool_calls", "compile_errors", "timeouts", "metrics")
-"""Tables whose rows belong to a run and name no source."""
-SOURCE_TABLES = (
-    "problems",
-    "baselines",
-    "annotations",
-    "verifications",
-    "verification_checks",
-    "verification_timings",
-    "ingest_issues",
-    "run_copies",
-)
-"""Tables whose rows name their source."""
 
 _NEW_KERNELS = "incoming where kernel_sha256 not in (select kernel_sha256 from kernels)"
 """Not by `on conflict`, which takes twice the time."""
@@ -48,9 +35,13 @@ class Known(NamedTuple):
     mtime_us: int
     ingested_us: int
 
-    def racy(self, window_us: int) -> bool:
-        """It was read so soon after its change that another change may hide behind the same time."""
-        return self.ingested_us - self.mtime_us < window_us
+    def unsure(self, window_us: int) -> bool:
+        """Size and time do not tell that it is as it was read.
+
+        It was read so soon after its change that another change may hide behind the same time, or
+        by other readers.
+        """
+        return self.content_hash == readers.AGAIN or self.ingested_us - self.mtime_us < window_us
 
 
 def sources(con: duckdb.DuckDBPyConnection) -> dict[str, Known]:
@@ -83,7 +74,7 @@ def put(con: duckdb.DuckDBPyConnection, chunk: Chunk, now: datetime) -> int:
         How many of its runs stand in `run_copies`, because another source has the same run.
     """
     fresh = [f for f in chunk.files if not f.unchanged]
-    kept = _with_rows(con, [f.task.source_id for f in fresh if f.task.known and f.status == REJECTED])
+    kept = versions.kept(con, chunk)
     touched = [f for f in chunk.files if f.unchanged]
     if fresh or any(f.gone for f in chunk.files):
         mark_stale(con)
@@ -94,9 +85,9 @@ def put(con: duckdb.DuckDBPyConnection, chunk: Chunk, now: datetime) -> int:
     _upsert_sources(con, fresh, now, kept)
     for f in fresh:
         if f.task.source_id in kept:
-            _keep(con, f.task.source_id, f.task.path_text)
+            versions.note(con, f.task.source_id, f.task.path_text, kept[f.task.source_id].why)
     _touch(con, touched, now)
-    return insert(con, chunk)
+    return insert(con, versions.without(chunk, kept))
 
 
 def insert(con: duckdb.DuckDBPyConnection, chunk: Chunk) -> int:
@@ -127,40 +118,6 @@ def _insert(con: duckdb.DuckDBPyConnection, name: str) -> None:
     con.execute(f"insert into {name} by name select * from incoming")  # noqa: S608  our names
     if name == "runs":
         changes.note(con, "select run_id from incoming")
-
-
-def _with_rows(con: duckdb.DuckDBPyConnection, source_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
-    """(format, number of runs) of those sources that have rows, beside issues."""
-    if not source_ids:
-        return {}
-    import pyarrow as pa
-
-    with frame(con, "asked", pa.table({"source_id": pa.array(source_ids, pa.string())})):
-        having = " union ".join(
-            f"select source_id from {t}"  # noqa: S608  our names
-            for t in ("runs", *SOURCE_TABLES)
-            if t != "ingest_issues"
-        )
-        rows = con.execute(
-            "select source_id, format, n_runs from sources semi join asked using (source_id) "  # noqa: S608
-            f"where source_id in ({having})"
-        ).fetchall()
-    return {r[0]: (r[1], r[2] or 0) for r in rows}
-
-
-def _keep(con: duckdb.DuckDBPyConnection, source_id: str, path: str) -> None:
-    """The new version of a source was rejected: its rows stay, its issues are those of the new version.
-
-    Where the same verification stands in another file, that issue stays too: it finds the file again.
-    """
-    con.execute(
-        "delete from ingest_issues where source_id = ? and code <> 'duplicate_verification'", [source_id]
-    )
-    con.execute(
-        "insert into ingest_issues by name select ? as source_id, ? as path, 'warning' as severity, "
-        "'kept_old_rows' as code, ? as message",
-        [source_id, path, "the file as it is now was rejected; what was read of it before stays"],
-    )
 
 
 def _without_known_verifications(
@@ -195,7 +152,7 @@ def _without_known_verifications(
 
 
 def _upsert_sources(
-    con: duckdb.DuckDBPyConnection, files: list[FileResult], now: datetime, kept: dict[str, tuple[str, int]]
+    con: duckdb.DuckDBPyConnection, files: list[FileResult], now: datetime, kept: dict[str, versions.Kept]
 ) -> None:
     import pyarrow as pa
 
@@ -207,18 +164,23 @@ def _upsert_sources(
             "source_id": [f.task.source_id for f in files],
             "path": [f.task.path_text for f in files],
             "root": [f.task.root_text for f in files],
-            "format": [kept.get(f.task.source_id, (f.task.format,))[0] for f in files],
+            "format": [_of(kept, f).format for f in files],
             "content_hash": pa.array([f.content_hash for f in files], pa.string()),
             "size_bytes": pa.array([f.task.size for f in files], pa.int64()),
             "mtime": pa.array([f.task.mtime_us for f in files], pa.int64()).cast(us),
             "ingested_at": pa.array([now] * len(files), us),
             "status": [f.status for f in files],
-            "n_runs": pa.array([kept.get(f.task.source_id, ("", f.n_runs))[1] for f in files], pa.int64()),
+            "n_runs": pa.array([_of(kept, f).n_runs for f in files], pa.int64()),
         }
     )
     with frame(con, "incoming", table):
         con.execute("delete from sources where source_id in (select source_id from incoming)")
         con.execute("insert into sources by name select * from incoming")
+
+
+def _of(kept: dict[str, versions.Kept], f: FileResult) -> versions.Kept:
+    """What the row of a source says: of its new version, or of the old one whose rows stay."""
+    return kept.get(f.task.source_id) or versions.Kept(f.task.format, f.n_runs, "")
 
 
 def _touch(con: duckdb.DuckDBPyConnection, files: list[FileResult], now: datetime) -> None:
@@ -316,8 +278,8 @@ def reject_named(con: duckdb.DuckDBPyConnection, found: scan.Found) -> None:
     path = scan.path_text(found.path)
     source_id = text_id(path, n=16)
     with transaction(con):
-        if _with_rows(con, [source_id]):  # of a format that is not installed any more
-            _keep(con, source_id, path)
+        if versions.with_rows(con, [source_id]):  # of a format that is not installed any more
+            versions.note(con, source_id, path)
             con.execute("update sources set status = ? where source_id = ?", [REJECTED, source_id])
         else:
             delete_sources(con, [source_id])

@@ -17,7 +17,7 @@ import msgspec
 from kbstats.ingest import decode
 from kbstats.ingest.batch import columns_of
 from kbstats.ingest.format import EXACT, NO, Format, Source
-from kbstats.ingest.rows import ROW_TYPES, Kernel, Row, Verification
+from kbstats.ingest.rows import ROW_TYPES, Issue, Kernel, Row, Verification
 from kbstats.ingest.times import utc
 
 if TYPE_CHECKING:
@@ -128,6 +128,8 @@ def _record(kind: type[Row], row: Any, batch: Batch) -> Row:
             values[attribute] = _value(value, what, batch)
     if "source_id" in kind.__struct_fields__:
         values["source_id"] = batch.source_id
+    if kind is Issue and values.get("severity") not in {"error", "warning"}:
+        raise TypeError("no severity of an issue")
     return kind(**values)
 
 
@@ -169,7 +171,7 @@ def _parquet(data: bytes, batch: Batch) -> Iterator[tuple[int, Any]]:
             for row in part.to_pylist():
                 number += 1
                 yield number, row
-    except (pa.ArrowException, OSError) as e:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as e:
         batch.issue("bad_parquet", f"not readable: {str(e).splitlines()[0][:200]}", severity="error")
 
 

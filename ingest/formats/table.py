@@ -102,7 +102,7 @@ def _columns(path: Path, head: bytes) -> list[str]:
 
         try:
             return list(pq.read_schema(path).names)
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError, UnicodeDecodeError):
             return []
     if suffix in {".jsonl", ".ndjson"}:
         try:
@@ -145,7 +145,7 @@ def _parquet(path: Path, batch: Batch) -> Iterator[tuple[str, Record]]:
                 for record in part.to_pylist():
                     n += 1
                     yield f"row {n}", record
-    except pa.ArrowException as e:
+    except (pa.ArrowException, UnicodeDecodeError) as e:
         batch.reject(
             "bad_parquet",
             f"not readable as Parquet: {(str(e).splitlines() or [''])[0][:200]}",

@@ -37,6 +37,7 @@ SEEDS = {
     "flashinfer_bench": "flashinfer_bench/dataset/traces/rmsnorm/rmsnorm_h64.jsonl",
     "gemini": "gemini/stream.jsonl",
     "inspect_ai": "inspect_ai/log.json",
+    "kbstats_export": "kbstats_export/kbstats-export.json",
     "kernelbench": "ingest/kernelbench/v1_level1_run/eval_results.json",
     "kernelbench_agentic": "kernelbench_agentic/agentic_demo/gen_results.json",
     "kernelbench_com": f"{COM}/result.json",
@@ -137,8 +138,9 @@ def damaged(draw, data):
     return bytes(data[: draw(st.integers(0, len(data)))]) if draw(st.booleans()) else bytes(data)
 
 
-def check(fmt, path, content):
-    path.write_bytes(content)
+def check(fmt, path, content, into=None):
+    """Decode a file whose content, or that of its companion `into`, is this."""
+    (into or path).write_bytes(content)
     companions = tuple(registry.load(fmt).companions(path))
     result, batch = decode(Task("s", path, str(path), str(path.parent), fmt, companions, len(content), 0))
     to_arrow([batch])
@@ -169,7 +171,7 @@ def place(tmp_path, monkeypatch):
 
 def test_every_format_has_a_seed():
     built_in = {n for n in registry.names() if registry.is_built_in(n)}
-    assert built_in - {"kbstats_export"} == set(SEEDS), "the export is tested as a whole in test_export.py"
+    assert built_in == set(SEEDS)
 
 
 @pytest.mark.parametrize("fmt", STRUCTURED)
@@ -200,5 +202,28 @@ def test_damaged_bytes(fmt, seed, place):
     @given(damaged(path.read_bytes()))
     def run(content):
         check(fmt, path, content)
+
+    run()
+
+
+def beside(fmt):
+    """Names of the companions of a format's seed."""
+    source = DATA / SEEDS[fmt]
+    return [os.path.relpath(c, source.parent) for c in sorted(registry.load(fmt).companions(source))]
+
+
+@pytest.mark.parametrize(("fmt", "name"), [(f, c) for f in sorted(SEEDS) for c in beside(f)])
+def test_damaged_companions(fmt, name, place):
+    path = place(SEEDS[fmt])
+    into = path.parent / name
+    if not into.exists():  # above the seed's own folder
+        into = into.resolve()
+        into.parent.mkdir(parents=True, exist_ok=True)
+        into.write_bytes((DATA / SEEDS[fmt]).parent.joinpath(name).read_bytes())
+
+    @RELAXED
+    @given(damaged(into.read_bytes()))
+    def run(content):
+        check(fmt, path, content, into)
 
     run()
