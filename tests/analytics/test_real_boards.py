@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import math
 import os
 import statistics
 from pathlib import Path
@@ -34,6 +35,49 @@ def con(tmp_path_factory):
     found.close()
 
 
+def wilson(k, n, z=1.959963984540054):
+    """The interval as the textbook writes it, by another formula than the package's."""
+    half = z / (n + z * z) * math.sqrt(k * (n - k) / n + z * z / 4)
+    return (k + z * z / 2) / (n + z * z) - half, (k + z * z / 2) / (n + z * z) + half
+
+
+def speedup(r):
+    return float(r["speedup"]) if r["speedup"] and r["correct"] == "True" else None
+
+
+def ranks_and_order(rows, mine, key):
+    """Ranks by Wilson intervals of fast_1, and the order of the rows."""
+    groups = {}
+    for r in mine:
+        groups.setdefault(key(r), []).append(r)
+    fast = {k: (sum((speedup(r) or 0) > 1 for r in g), len(g)) for k, g in groups.items()}
+    ends = {k: wilson(*v) for k, v in fast.items()}
+    assert {r["name"]: r["rank"] for r in rows} == {k: 1 + sum(other[0] > ends[k][1] for other in ends.values()) for k in groups}
+
+    def place(k):
+        speeds = [s for r in groups[k] if (s := speedup(r)) is not None]
+        right = sum(r["correct"] == "True" for r in groups[k]) / len(groups[k])
+        return -fast[k][0] / fast[k][1], -right, -(stats.geomean(speeds) if speeds else -math.inf), k
+
+    assert [r["name"] for r in rows] == sorted(groups, key=place)
+
+
+def samples(row, runs, k):
+    """pass@k and best of k by counting every draw of k samples of each problem."""
+    problems = {}
+    for r in runs:
+        problems.setdefault((r["level"], r["problem_id"], r["task"]), []).append(r)
+    passes, bests = [], []
+    for g in problems.values():
+        draws = list(itertools.combinations(g, k))
+        if draws:
+            passes.append(sum(any(r["correct"] == "True" for r in d) for d in draws) / len(draws))
+            bests.append(sum(math.log(max(1.0, *(speedup(r) or 1.0 for r in d))) for d in draws) / len(draws))
+    assert row[f"pass_{k}_problems"] == len(passes)
+    assert row[f"pass_{k}"] == (pytest.approx(sum(passes) / len(passes)) if passes else None)
+    assert row[f"best_of_{k}"] == (pytest.approx(math.exp(sum(bests) / len(bests))) if bests else None)
+
+
 def compare(rows, table, **filters):
     mine = [r for r in table if all(r[k] in v for k, v in filters.items())]
     assert sum(r["n"] for r in rows) == len(mine)
@@ -42,6 +86,8 @@ def compare(rows, table, **filters):
         speeds = [float(r["speedup"]) for r in runs if r["speedup"] and r["correct"] == "True"]
         assert row["n"] == len(runs)
         assert row["correct"] == sum(r["correct"] == "True" for r in runs)
+        assert (row["correct_lo"], row["correct_hi"]) == pytest.approx(wilson(row["correct"], row["n"]))
+        assert row["n_problems"] == len({(r["level"], r["problem_id"], r["task"]) for r in runs})
         assert row["n_speedup"] == len(speeds)
         assert row["fast_1"] == pytest.approx(sum(s > 1 for s in speeds) / len(runs))
         assert row["fast_2"] == pytest.approx(sum(s > 2 for s in speeds) / len(runs))
@@ -54,6 +100,8 @@ def compare(rows, table, **filters):
         tokens = [int(float(r["llm_total_tokens"])) for r in runs if r["llm_total_tokens"]]
         assert (row["total_tokens"] or 0) == sum(tokens)
         assert row["excluded_infra"] == sum(r["outcome"] == "in_progress" for r in runs)
+    if rows and all("model" in r for r in rows):
+        ranks_and_order([{**r, "name": r["model"]} for r in rows], mine, lambda r: r["model_raw"])
 
 
 def test_every_sweep_and_level(con, table):
@@ -72,6 +120,26 @@ def test_every_mode_and_model(con, table):
         compare(lb.board(con, lb.Filters(modes=[mode])).rows, table, folder=sweeps)
     for model in sorted({r["model_raw"] for r in table}):
         compare(lb.board(con, lb.Filters(models=[model])).rows, table, model_raw=[model])
+
+
+def test_several_samples_against_every_draw_of_them(con, table):
+    """The table has the same problem in up to four sweeps: these are the samples."""
+    for level in sorted({r["level"] for r in table}):
+        for row in lb.board(con, lb.Filters(levels=[int(level)]), ks=(1, 2, 3)).rows:
+            runs = [r for r in table if r["level"] == level and r["model_raw"] == row["model"]]
+            for k in (1, 2, 3):
+                samples(row, runs, k)
+
+
+def test_audited_speeds_against_plain_python(con, table):
+    """A table keeps no kernels: of its claims those over 100x and those without a speedup lose it, and nothing else."""
+    for row in lb.board(con, lb.Filters(trust="audited")).rows:
+        runs = [r for r in table if r["model_raw"] == row["model"]]
+        speeds = [s for r in runs if (s := speedup(r)) is not None]
+        assert row["correct"] == sum(r["correct"] == "True" for r in runs)
+        assert row["n_speedup"] == sum(s <= 100 for s in speeds)
+        assert row["withdrawn"] == sum(s > 100 for s in speeds)
+        assert row["fast_2"] == pytest.approx(sum(2 < s <= 100 for s in speeds) / len(runs))
 
 
 def test_what_cannot_be_true_in_it(con):
