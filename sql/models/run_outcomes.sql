@@ -2,7 +2,7 @@
 --   evidence: label, submission, re_evaluation, feedback, work_item, final_result, no_submission, or nothing (no
 --   source judged the run)
 -- grain: run_id
--- inputs: runs, tool_calls, timeouts, tool_failures, classified_texts, failure_classes, judges_final_state
+-- inputs: runs, tool_calls, timeouts, tool_failures, classified_texts, failure_classes, judges_final_state, tool_role
 -- stored: yes
 create or replace view run_outcomes as
 with submissions as (
@@ -13,7 +13,7 @@ with submissions as (
     from tool_calls as t
     inner join runs as r on t.run_id = r.run_id
     where
-        t.tool in ('submit_kernel', 'submit', 'submit_solution')
+        tool_role(t.tool) = 'submit'
         and t.ok is not null
         and t.outcome is distinct from 'refused'
         and not judges_final_state(r.format)

@@ -1,6 +1,6 @@
 -- purpose: how many turns a run took to its first passing check and to its best speedup
 -- grain: run_id
--- inputs: runs, turns, tool_calls, turn_speedups, judges_final_state
+-- inputs: runs, turns, tool_calls, turn_speedups, judges_final_state, tool_role
 -- stored: yes
 -- changes: run_id
 create or replace view run_progress as
@@ -10,7 +10,7 @@ with passes as (
     inner join runs as r on t.run_id = r.run_id
     where
         t.ok
-        and t.tool in ('run_correctness', 'submit_kernel', 'submit', 'submit_solution', 'evaluate')
+        and tool_role(t.tool) in ('check', 'submit')
         and not judges_final_state(r.format)
     group by t.run_id
 ),

@@ -1,14 +1,14 @@
 -- purpose: where each run stood after each turn: not_compiling, wrong, right, faster, or no change
 -- grain: run_id, turn
--- inputs: runs, turns, tool_calls, tool_failures, turn_speedups, judges_final_state
+-- inputs: runs, turns, tool_calls, tool_failures, turn_speedups, judges_final_state, tool_role
 create or replace view run_states as
 with judged as (
     select
         c.run_id,
         c.turn,
         case
-            when c.ok and c.tool in ('run_correctness', 'submit_kernel', 'submit', 'submit_solution', 'evaluate') then 'right'
-            when c.ok and c.tool = 'compile_kernel' then 'compiles'
+            when c.ok and tool_role(c.tool) in ('check', 'submit') then 'right'
+            when c.ok and tool_role(c.tool) = 'compile' then 'compiles'
             when f.outcome = 'compile_fail' then 'not_compiling'
             when f.outcome in ('incorrect', 'runtime_fail') then 'wrong'
             when f.outcome in ('timeout', 'infra_error') then 'not_judged'
@@ -19,9 +19,7 @@ with judged as (
     inner join runs as r on c.run_id = r.run_id
     left join tool_failures as f on c.run_id = f.run_id and c.turn = f.turn and c.seq = f.seq
     where
-        c.tool in (
-            'compile_kernel', 'run_correctness', 'submit_kernel', 'static_check', 'submit', 'submit_solution', 'evaluate'
-        )
+        tool_role(c.tool) is not null
         and not judges_final_state(r.format)
 ),
 last_of_turn as (

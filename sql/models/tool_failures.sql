@@ -1,6 +1,6 @@
 -- purpose: why each failing tool call failed; what no rule names is `unclassified`
 -- grain: run_id, turn, seq
--- inputs: tool_calls, classified_texts
+-- inputs: tool_calls, classified_texts, tool_role
 create or replace view tool_failures as
 select
     t.run_id,
@@ -27,7 +27,7 @@ select
             case
                 when contains(t.result_text, 'eval_kernel_against_ref raised') then c.outcome
                 when c.failure_class like 'cuda.%' then c.outcome
-                when t.tool = 'compile_kernel' or contains(t.result_text, 'did not compile') then 'compile_fail'
+                when tool_role(t.tool) = 'compile' or contains(t.result_text, 'did not compile') then 'compile_fail'
                 when contains(t.result_text, 'runtime_error:') then 'runtime_fail'
                 else c.outcome
             end

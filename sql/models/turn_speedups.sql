@@ -1,6 +1,6 @@
 -- purpose: speedups measured in mid-run: of a turn's own timings, and of the whole run at its last passing turn
 -- grain: run_id, turn
--- inputs: runs, tool_calls, metrics, judges_final_state
+-- inputs: runs, tool_calls, metrics, judges_final_state, tool_role
 create or replace view turn_speedups as
 with timed as (
     select c.run_id, c.turn, max(f.value / c.value) as speedup
@@ -19,7 +19,7 @@ last_pass as (
     inner join runs as r on t.run_id = r.run_id
     where
         t.ok
-        and t.tool in ('run_correctness', 'submit_kernel', 'submit', 'submit_solution', 'evaluate')
+        and tool_role(t.tool) in ('check', 'submit')
         and not judges_final_state(r.format)
     group by t.run_id
 )
