@@ -121,9 +121,10 @@ def check_file(path: Path) -> int:
     decoder = msgspec.json.Decoder(Document)
     count = 0
     try:
-        lines = path.read_bytes().splitlines()
+        data = path.read_bytes()
     except OSError as error:
         raise KbstatsError(f"cannot read the results ({error.strerror})", location=path) from error
+    lines = data.splitlines()
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -132,7 +133,7 @@ def check_file(path: Path) -> int:
         except (msgspec.DecodeError, ValueError) as error:
             hint = (
                 "the run was cut off while writing it; delete the line and run the bundle again"
-                if number == len(lines)
+                if number == len(lines) and not data.endswith(b"\n")
                 else None
             )
             raise KbstatsError(f"not a line of {SCHEMA}: {error}", location=f"{path}:{number}", hint=hint) from error

@@ -125,6 +125,7 @@ def test_a_block_of_the_gpus_loop_is_judged(mode: str, cheat: str, monkeypatch: 
         judge_=SimpleNamespace(limits=[errors.Measure(1e-6, 1e-5, 1e-5)]),
     )
     oracle.write = lambda name, at, t: Oracle.write(oracle, name, at, t)
+    oracle.reconsider = lambda *_: False
     fields = {"seed": 9, "base_seed": 1, "count": count, "stride": 512}
     made = batches.fill(oracle, fields | {"to": ["cand_in"], "base_to": ["cand_in"], "seeded": True})
     assert made["seeded"]

@@ -8,6 +8,7 @@ All of it happens on the device of the run.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
 SAMPLED = 12
 """Slots of a block whose outputs get all three measures; the others get the whole-output one."""
 
-REDRAWS = 64
-"""Draws that are spent to find new inputs for a problem that takes integers alone."""
+REDRAW_S = 0.2
+"""Seconds a block may spend on drawing inputs; slots that got none of their own take another's."""
 
 CLOSER = 0.1
 """A wrong answer is an early one when it is so much nearer to the right one of the input as it was before."""
+
+RECONSIDERED = 16
+"""Refused answers of a block that are judged again by all rules: rounding may have decided a tie or a threshold."""
 
 SAME = 1e-3
 """A wrong answer this close to another slot's right one is that one."""
@@ -60,14 +64,20 @@ def fill(oracle: Oracle, m: dict[str, Any]) -> dict[str, Any]:
 
     spec = tensors.encode(base, place)
     leaves = tensors.leaves(base)
-    fresh = any(t.is_floating_point() and t.numel() for t in leaves)
-    redrawn = None if fresh else _redraw(oracle, base, count, m["seed"])
+    floats = [t.is_floating_point() for t in leaves if t.numel()]
+    seeded = m["seeded"] and any(floats)
+    # What the slots have in common (signs and zeros of one draw, its integers) can be learned from the first of them.
+    redrawn = None if seeded else _redraw(oracle, base, count, m["seed"])
+    fresh = all(floats) or bool(redrawn)
     oracle.block, oracle.block_base = [], base
-    seeded = m["seeded"] and fresh
     for index, (leaf, at) in enumerate(zip(leaves, offsets, strict=True)):
         flat = (leaf.as_strided((leaf.numel(),), (1,)) if leaf.numel() else leaf.reshape(-1)).to(device)
         if redrawn:
-            block = torch.stack([tensors.dense(tensors.leaves(v)[index]).reshape(-1) for v in redrawn]).to(device)
+            rows = torch.stack([_memory(tensors.leaves(v)[index]) for v in redrawn]).to(device)
+            block = rows[torch.arange(count, device=device) % len(rows)]
+            if len(rows) < count and leaf.is_floating_point():
+                noise = torch.rand(block[len(rows) :].shape, generator=generator, device=device)
+                block[len(rows) :] *= (0.5 + 0.5 * noise).to(block.dtype)
         else:
             block = chain.fresh(flat, count, generator)
         oracle.block.append((at, block))
@@ -76,16 +86,30 @@ def fill(oracle: Oracle, m: dict[str, Any]) -> dict[str, Any]:
     for name in m["base_to"] if seeded else ():
         for leaf, at in zip(leaves, offsets, strict=True):
             oracle.write(name, oracle.slots_at + at, leaf)
-    return {"args": spec, "fresh": fresh or redrawn is not None, "seeded": seeded}
+    return {"args": spec, "fresh": fresh, "seeded": seeded}
 
 
-def _redraw(oracle: Oracle, base: Any, count: int, seed: int) -> list[Any] | None:
-    shape, found = inputs.shapes_of(base), []
-    for i in range(REDRAWS):
+def _redraw(oracle: Oracle, base: Any, count: int, seed: int) -> list[Any]:
+    """Draw up to `count` inputs of the base draw's shapes, as many as the time allows."""
+    shape, found, end = inputs.shapes_of(base), [], time.monotonic() + REDRAW_S
+    strides = [_strides(t) for t in tensors.leaves(base)]
+    for i in range(4 * count):
         value = oracle.problem.draw((seed + i) % (1 << 62))
-        if inputs.shapes_of(value) == shape:
+        if inputs.shapes_of(value) == shape and [_strides(t) for t in tensors.leaves(value)] == strides:
             found.append(value)
-    return [found[i % len(found)] for i in range(count)] if found else None
+        if len(found) == count or time.monotonic() > end:
+            break
+    return found
+
+
+def _memory(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the elements in the order in which `dense` lays them out."""
+    flat = tensors.dense(tensor)
+    return flat.as_strided((flat.numel(),), (1,)) if flat.numel() else flat.reshape(-1)
+
+
+def _strides(tensor: torch.Tensor) -> tuple[int, ...]:
+    return torch.empty_like(tensor, device="meta").stride()
 
 
 def _slots(oracle: Oracle, name: str, at: int, like: torch.Tensor, stride: int) -> torch.Tensor:
@@ -125,7 +149,16 @@ def judge(oracle: Oracle, m: dict[str, Any]) -> dict[str, Any]:
     factors = chain.factors(digests, m["salt"])[slots]
     chosen = [(at, block[slots]) for at, block in oracle.block]
     bent = _follow(chosen, factors)
-    wrong = _compare(oracle, got, _answers(oracle, bent, count), chosen)
+    right = _answers(oracle, bent, count)
+    wrong, spared = _compare(oracle, got, right, chosen), 0
+    while (
+        wrong
+        and spared < RECONSIDERED
+        and oracle.reconsider(_slot(oracle, bent, wrong["slot"]), [g[wrong["slot"]] for g in got])
+    ):
+        for one, other in zip(got, right, strict=True):
+            one[wrong["slot"]] = other[wrong["slot"]]
+        wrong, spared = _compare(oracle, got, right, chosen), spared + 1
     if wrong:
         return wrong | {"n": count}
     if m["inputs"]:
@@ -135,6 +168,13 @@ def judge(oracle: Oracle, m: dict[str, Any]) -> dict[str, Any]:
             if not mutable and not torch.equal(now.contiguous().view(torch.uint8), block.view(torch.uint8)):
                 return {"ok": False, "n": count, "what": "input_mutation", "witness": {"input": index, "timed": True}}
     return {"ok": True, "n": count}
+
+
+def _slot(oracle: Oracle, blocks: Block, slot: int) -> Any:
+    """Return one slot's inputs as the worker had them."""
+    leaves = tensors.leaves(oracle.block_base)
+    given = [b[slot].as_strided(t.shape, t.stride()) for (_, b), t in zip(blocks, leaves, strict=True)]
+    return tensors.rebuild(oracle.block_base, given)
 
 
 Block = list[tuple[int, torch.Tensor]]
@@ -162,7 +202,7 @@ def _answers(oracle: Oracle, blocks: Block, count: int) -> list[torch.Tensor]:
         if any(oracle.mutable):
             given = [t.clone() for t in given]
         out = oracle.problem.model(*tensors.rebuild(oracle.block_base, given))
-        rows.append([t.detach().reshape(-1).clone() for t in tensors.leaves(out)])
+        rows.append([t.reshape(-1).clone() for t in tensors.answers(out, oracle.problem.device)])
     return [torch.stack(column) for column in zip(*rows, strict=True)]
 
 
@@ -192,7 +232,7 @@ def _compare(
         elif (other := _stale(got[number][bad], right[number], bad)) is not None:
             what = "stale"
             witness["answer_of_slot"] = other
-        return {"ok": False, "what": what, "witness": witness}
+        return {"ok": False, "what": what, "witness": witness, "slot": bad}
     return None
 
 

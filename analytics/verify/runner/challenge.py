@@ -100,11 +100,20 @@ class Side:
     """A model worker and the requests it understands."""
 
     def __init__(
-        self, v: Verification, side: str, *, reference: bool, base: Baseline = EAGER, build: bool = False
+        self,
+        v: Verification,
+        side: str,
+        *,
+        reference: bool,
+        base: Baseline = EAGER,
+        build: bool = False,
+        core: int | None = None,
     ) -> None:
-        """Fork it; `build` hides the GPU from it."""
+        """Fork it; `build` hides the GPU from it, `core` holds it to one core of a CPU run."""
         self.layout = v.files.layout
+        self.rests = v.device == "cpu"
         box = vars(v.box(side)) | ({"gpu": False} if build else {})
+        box |= {"cores": (core,)} if self.rests and core is not None else {}
         job = memory.text_file(
             job_text(
                 v.item,
@@ -182,7 +191,11 @@ class Side:
             "out_nbytes": list(out_nbytes),
             **block,
         }
-        return self.worker.request(message, timeout_s)
+        answer = self.worker.request(message, timeout_s)
+        if self.rests:
+            # The next block's bytes are written while it stands still, and nothing of it runs in another's turn.
+            self.worker.freeze()
+        return answer
 
 
 def refusal_of(reply: wire.Reply, gate: str, witness: dict[str, Any]) -> Refusal | None:
@@ -331,6 +344,8 @@ def _weigh(v: Verification, step: gates.Step, found: dict[str, Any]) -> Refusal 
         return Refusal("INCORRECT", wrong, "G2" if wrong == "shape" and drawn else "G1", found["witness"])
     if not found["ok"]:
         witness = found["witness"]
+        if found.get("hangs"):
+            return Refusal("UNVERIFIABLE", "hangs_on_rounding", step["gate"], witness, "unknown")
         if found.get("uninitialised"):
             return Refusal("INCORRECT", "uninitialised", "G4", witness)
         if found.get("replays") is not None:

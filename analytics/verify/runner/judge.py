@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from . import errors, tensors, wire
+from . import errors, neighbours, tensors, wire
 
 if TYPE_CHECKING:
-    from .problem import Problem
+    from .problem import Form, Problem
 
 CLASSES = ("tf32", "fp16", "bf16")
 """Lower precision classes, finest first."""
@@ -38,6 +38,9 @@ class Case:
     truth: list[torch.Tensor]
     own: list[errors.Measure] = field(default_factory=list)
     mutable: list[bool] = field(default_factory=list)
+    forms: list[Form] = field(default_factory=list)
+    near: neighbours.Near | None = None
+    """What lies around this case; found when it is first asked for."""
 
     @property
     def shapes(self) -> list[list[int]]:
@@ -73,6 +76,8 @@ class Judge:
         self.limits: list[errors.Measure] = []
         self.peers: dict[str, bool] = {}
         self.calls = 0
+        self.ties = False
+        """Whether an answer was accepted that breaks a tie otherwise than the reference."""
         self.table: dict[str, dict[str, float]] = {}
 
     def forget(self) -> None:
@@ -83,7 +88,7 @@ class Judge:
     # ------------------------------------------------------------------ structure
     def structure(self, case: Case, outputs: list[dict[str, Any]]) -> tuple[str, dict[str, Any]] | None:  # noqa: PLR0911  one return a finding
         """Return (what is wrong, witness) for a result of the wrong form, else None."""
-        want = [{"dtype": str(t.dtype).removeprefix("torch."), "shape": list(t.shape)} for t in case.expected]
+        want = [{"dtype": form.dtype, "shape": form.shape} for form in case.forms]
         got = [{"dtype": o["dtype"], "shape": list(o["shape"])} for o in outputs]
         witness = {"input_shapes": case.shapes, "expected": want, "got": got, "call": case.number}
         for out in outputs:
@@ -92,7 +97,7 @@ class Judge:
                 return ("type", {**witness, "got": what})
         if len(got) != len(want):
             return ("count", witness)
-        for out, one, other in zip(outputs, got, want, strict=True):
+        for out, one, other, form in zip(outputs, got, want, case.forms, strict=True):
             if out["flags"] & wire.NOT_STRIDED:
                 return ("layout", {**witness, "got": "not a strided tensor"})
             if one["shape"] != other["shape"]:
@@ -101,28 +106,61 @@ class Judge:
                 return ("dtype", witness)
             if not out["flags"] & wire.ON_DEVICE:
                 return ("device", {**witness, "got": "a tensor on another device"})
-            if out["flags"] & wire.STRIDE_ZERO:
+            if out["flags"] & wire.STRIDE_ZERO and not form.expanded:
                 return ("stride", {**witness, "got": "an expanded tensor (stride 0)"})
         return None
 
     # ------------------------------------------------------------------ values
     def accept(self, case: Case, got: list[torch.Tensor]) -> tuple[bool, float, str]:
         """Return whether the values are right, the error over the budget's base, and the precision class."""
-        worst = 0.0
-        exact = True
-        for out, truth, want, own in zip(got, case.truth, case.expected, case.own, strict=True):
-            if not want.is_floating_point() and not want.is_complex():
-                if not (
-                    torch.equal(out, want) or (out.shape == truth.shape and torch.equal(out.to(truth.dtype), truth))
-                ):
+        worst, lower = 0.0, False
+        for number, (out, want) in enumerate(zip(got, case.expected, strict=True)):
+            if not want.is_floating_point():
+                if not self._discrete(case, number, out):
                     return False, float("inf"), "lower"
                 continue
-            ratio = errors.measure(out, truth).over(own, floor_of(self.problem, want))
+            ratio = self._ratio(case, number, out)
             worst = max(worst, ratio / factor_of(want) * errors.FACTOR)
-            exact = exact and ratio <= factor_of(want)
-        if exact:
-            return True, worst, "own"
-        return self._lower(case, got, worst)
+            lower = lower or ratio > factor_of(want)
+        return self._lower(case, got, worst) if lower else (True, worst, "own")
+
+    def _around(self, case: Case) -> neighbours.Near:
+        if case.near is None:
+            case.near = neighbours.of(self.problem, case)
+        return case.near
+
+    def _discrete(self, case: Case, number: int, out: torch.Tensor) -> bool:
+        """Say whether an output of integers or truth values is right; rounding may decide ties and thresholds."""
+        want, truth = case.expected[number], case.truth[number]
+        if torch.equal(out, want) or (out.shape == truth.shape and torch.equal(out.to(truth.dtype), truth)):
+            return True
+        near = self._around(case)
+        good = bool(near.same(number, out, [want, truth]).all()) or near.chosen(want, out)
+        self.ties = self.ties or good
+        return good
+
+    def _ratio(self, case: Case, number: int, out: torch.Tensor) -> float:
+        """Return the error over the reference's own; of a result beyond the budget, over what rounding brings here."""
+        truth, own, floor = case.truth[number], case.own[number], floor_of(self.problem, case.expected[number])
+        ratio = errors.measure(out, truth).over(own, floor)
+        if ratio <= factor_of(out):
+            return ratio
+        near = self._around(case)
+        return errors.measure(out, near.nearest(number, out, truth)).over(own.joined(near.scale(number, truth)), floor)
+
+    def hangs_on_rounding(self, case: Case, got: list[torch.Tensor]) -> bool:
+        """Say whether a refused answer is wrong only at a few elements, at which the reference's own hangs on rounding.
+
+        On a bent input it is enough that many elements do: a sweep that makes ties asks nothing then.
+        """
+        near, settled = self._around(case), []
+        for number, (out, truth, want) in enumerate(zip(got, case.truth, case.expected, strict=True)):
+            unstable = near.unstable(number, truth)
+            share = float(unstable.double().mean()) if unstable.numel() else 0.0
+            if case.gate == "G3" and share > neighbours.MANY:
+                return True
+            settled.append(torch.where(unstable, want, out) if share <= neighbours.FEW else out)
+        return any(not torch.equal(a, b) for a, b in zip(settled, got, strict=True)) and self.accept(case, settled)[0]
 
     def _lower(self, case: Case, got: list[torch.Tensor], worst: float) -> tuple[bool, float, str]:
         for out, want in zip(got, case.expected, strict=True):
@@ -157,6 +195,13 @@ class Judge:
         """Decide the values of one call and remember it."""
         self.calls += 1
         good, ratio, klass = self.accept(case, got)
+        if not good and self.hangs_on_rounding(case, got):
+            # On a bent input that is the sweep's doing; on a drawn one the problem's: nobody is right or wrong there.
+            return {
+                "ok": case.gate == "G3",
+                "hangs": case.gate != "G3",
+                "witness": {"input_shapes": case.shapes, "call": case.number, "case": case.label},
+            }
         result: dict[str, Any] = {"ok": good, "ratio": ratio, "class": klass}
         if not self.peers or good:
             said = errors.would_pass(got, case.expected)

@@ -141,13 +141,7 @@ class Harness:
     def describe(self, value: Any) -> tuple[list[torch.Tensor], list[wire.Output]]:
         """Flatten a result and state its structure."""
         found, outs = [], []
-        items = (
-            list(value) if type(value) in (list, tuple) else list(value.values()) if type(value) is dict else [value]
-        )
-        flat: list[Any] = []
-        for item in items:
-            flat.extend(item if type(item) in (list, tuple) else [item])
-        for item in flat:
+        for item in tensors.parts(value, self.device):
             if not isinstance(item, torch.Tensor):
                 outs.append(wire.Output("other", (), 0, wire.NOT_A_TENSOR))
                 continue
@@ -159,7 +153,8 @@ class Harness:
             if item.layout is not torch.strided:
                 outs.append(wire.Output("other", tuple(item.shape), 0, flags | wire.NOT_STRIDED))
                 continue
-            item = item.detach()  # noqa: PLW2901  narrowed step by step
+            # Lazily conjugated or negated views hold other bytes than they stand for.
+            item = item.detach().resolve_conj().resolve_neg()  # noqa: PLW2901  narrowed step by step
             if any(st == 0 and sz > 1 for st, sz in zip(item.stride(), item.shape, strict=True)):
                 flags |= wire.STRIDE_ZERO
             if not item.is_contiguous():
@@ -205,7 +200,8 @@ class Harness:
         self.poison(message["poison"], message["out_bytes"])
         start = CLOCK()
         value = self.model(*args)
-        snapshot = [t.detach().clone() for t in tensors.leaves(value) if type(t) is torch.Tensor] if self.cuda else []
+        given = tensors.parts(value, self.device) if self.cuda else []
+        snapshot = [t.detach().clone() for t in given if type(t) is torch.Tensor]
         seconds = CLOCK() - start
         if not self.cuda:
             syscalls.perturb(0)

@@ -68,6 +68,8 @@ class Oracle:
             shape = inputs.shapes_of(self.problem.draw(base))
             found.setdefault(shape, []).append(base)
         first = self.build("G2", "nominal", self.problem.draw(base))
+        if not first.expected:
+            raise UnjudgeableError("no_output", "the reference returns no tensor and no number")
         same = [first, *(self.build("G2", "nominal", v) for v in self._more(shape, 2))]
         self.timed_outputs, self.timed_shapes = first.expected, first.shapes
         in_bytes = max(self.measure_in(self.problem.draw(s[0])) for s in list(found.values())[:32])
@@ -150,12 +152,13 @@ class Oracle:
     # ------------------------------------------------------------------ calls
     def build(self, gate: str, label: str, value: Any) -> Case:
         """Compute what has to come out for these inputs."""
-        expected, truth = self.problem.run(value), self.problem.truth(value)
+        expected = self.problem.run(value)
+        forms, truth = self.problem.forms, self.problem.truth(value)
         own = [
             errors.measure(e, t) if e.is_floating_point() else errors.NONE for e, t in zip(expected, truth, strict=True)
         ]
         self.number += 1
-        return Case(self.number, gate, label, value, {}, expected, truth, own)
+        return Case(self.number, gate, label, value, {}, expected, truth, own, forms=forms)
 
     def prepare(self, m: dict[str, Any]) -> dict[str, Any]:
         """Make the inputs of one call and write them to the candidate's memory."""
@@ -264,7 +267,14 @@ class Oracle:
     def summary(self, _: dict[str, Any]) -> dict[str, Any]:
         """Return what the judge gathered over all calls."""
         j = self.judge_
-        return {"calls": j.calls, "ratio": j.ratio, "class": j.klass, "would_pass": j.peers, "errors": j.table}
+        return {
+            "calls": j.calls,
+            "ratio": j.ratio,
+            "class": j.klass,
+            "would_pass": j.peers,
+            "errors": j.table,
+            "ties": j.ties,
+        }
 
     def jitter(self, m: dict[str, Any]) -> dict[str, Any]:
         """Return the other shapes and layouts that the reference takes."""
@@ -273,6 +283,13 @@ class Oracle:
     def mutants(self, _: dict[str, Any]) -> dict[str, Any]:
         """Judge mutants of the reference; see mutants."""
         return mutants.power(self.problem, Judge(self.problem), self.same, self.build, self.folder)
+
+    def reconsider(self, value: Any, got: list[torch.Tensor]) -> bool:
+        """Judge one timed answer by all the rules of a judged call, in a class no lower than was seen before."""
+        case = self.build("timed", "timed", value)
+        flat = [g.reshape(w.shape) for g, w in zip(got, case.expected, strict=True)]
+        good, _, klass = self.judge_.accept(case, flat)
+        return (good and klass == "own") or (not good and self.judge_.hangs_on_rounding(case, flat))
 
     def fill(self, m: dict[str, Any]) -> dict[str, Any]:
         """Write one block of timed slots, the same fresh bytes for every side."""

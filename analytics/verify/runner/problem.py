@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -22,6 +23,20 @@ class UnjudgeableError(Exception):
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
         self.reason = reason
+
+
+@dataclass(frozen=True)
+class Form:
+    """What the reference's output looks like: a candidate's has to look like it."""
+
+    dtype: str
+    shape: list[int]
+    expanded: bool
+
+
+def expanded(tensor: torch.Tensor) -> bool:
+    """Say whether several places of a tensor are one place in memory (stride 0)."""
+    return any(stride == 0 and size > 1 for stride, size in zip(tensor.stride(), tensor.shape, strict=True))
 
 
 class Problem:
@@ -46,6 +61,8 @@ class Problem:
         self.init: Any = None
         self.stateful = False
         self.truth_dtype = "float64"
+        self.forms: list[Form] = []
+        """Of the outputs of the last run."""
 
     # ------------------------------------------------------------------ models
     def construct(self, seed: int) -> torch.nn.Module:
@@ -65,6 +82,8 @@ class Problem:
             for key, value in vars(part).items():
                 if isinstance(value, torch.Tensor) and value.is_floating_point():
                     object.__setattr__(part, key, value.double())
+        for held in (*exact.parameters(), *exact.buffers()):
+            held.data = widened(held.data)
         self.exact = exact
 
     def perturb(self, generator: torch.Generator) -> None:
@@ -103,7 +122,9 @@ class Problem:
         """Run a model on a copy of the inputs and return its outputs, on the device of the run."""
         args = tensors.to_device(tensors.rebuild(value, [t.clone() for t in tensors.leaves(value)]), self.device)
         out = (self.model if model is None else model)(*args)
-        return [t.detach().clone() for t in tensors.leaves(out)]
+        raw = [t for t in tensors.parts(out, self.device) if isinstance(t, torch.Tensor)]
+        self.forms = [Form(str(t.dtype).removeprefix("torch."), list(t.shape), expanded(t)) for t in raw]
+        return [tensors.real(t.detach()).clone() for t in raw]
 
     def choose_threads(self, value: Any) -> int | None:
         """Return 1 if a call on the CPU is short on one thread, None for torch's own choice, and set it here.
@@ -136,10 +157,14 @@ class Problem:
         """Return the outputs in fp64; where the reference has no fp64 path, its own, and say so."""
         if self.truth_dtype != "float64":
             return self.run(value)
-        wide = tensors.rebuild(value, [t.double() if t.is_floating_point() else t for t in tensors.leaves(value)])
+        return self.run_wide(value, self.exact)
+
+    def run_wide(self, value: Any, model: torch.nn.Module) -> list[torch.Tensor]:
+        """Run a model of fp64 parameters on inputs made fp64 (complex ones of twice that)."""
+        wide = tensors.rebuild(value, [widened(t) for t in tensors.leaves(value)])
         torch.set_default_dtype(torch.float64)
         try:
-            return self.run(wide, self.exact)
+            return self.run(wide, model)
         finally:
             torch.set_default_dtype(torch.float32)
 
@@ -200,6 +225,17 @@ class Problem:
         dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}[name]
         low = tensors.rebuild(low, [t.to(dtype) if t.is_floating_point() else t for t in tensors.leaves(low)])
         return self.run(low, model.to(dtype))
+
+
+def widened(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor in fp64, or complex of twice that; integers as they are."""
+    return (
+        tensor.to(torch.complex128)
+        if tensor.is_complex()
+        else tensor.double()
+        if tensor.is_floating_point()
+        else tensor
+    )
 
 
 def _same(a: list[torch.Tensor], b: list[torch.Tensor]) -> bool:

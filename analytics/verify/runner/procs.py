@@ -96,15 +96,17 @@ class Zygote:
         theirs.close()
         self._socket = ours
         self._uid = 200_000 + secrets.randbelow(1 << 20)
-        answer = self._receive()
-        self.private = bool(answer["private"])
+        try:
+            self.private = bool(self._receive()["private"])
+        except BaseException:
+            self.close()
+            raise
 
     def _receive(self) -> dict[str, Any]:
         data = self._socket.recv(1 << 16)
         if not data:
             self._log.seek(0)
             lines = self._log.read().decode("utf-8", "replace").strip().splitlines()
-            self.close()
             raise ZygoteError(lines[-1] if lines else "the worker process ended at once")
         return json.loads(data)
 
@@ -169,6 +171,8 @@ class Worker:
         theirs.close()
         os.close(write)
         self.pid = int(answer["pid"])
+        self._mode: str = (request.get("box") or {}).get("mode", "none")
+        self._frozen: set[int] = set()
         self.status: int | None = None
         self._log = bytearray()
         self._drain = threading.Thread(target=self._read_log, args=(read,), daemon=True)
@@ -222,7 +226,20 @@ class Worker:
         number = secrets.randbits(63)
         start = time.perf_counter()
         self.send({**message, "id": number})
+        if self._frozen:
+            sandbox.thaw(self._frozen)
+            self._frozen = set()
         return number, start
+
+    def freeze(self) -> None:
+        """Stop the worker and all it started until its next request: nothing is computed, or disturbed, between.
+
+        Raises:
+            WorkerDiedError: if it cannot be stopped.
+        """
+        self._frozen = sandbox.freeze(self.pid, self._mode)
+        if not self._frozen:
+            raise WorkerDiedError
 
     def finish(self, token: tuple[int, float], timeout_s: float) -> tuple[wire.Reply, float]:
         """Wait for the answer to a request that was begun."""

@@ -19,6 +19,7 @@ import resource
 import shutil
 import signal
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -67,6 +68,8 @@ class Box:
     gpu: bool
     readable: tuple[str, ...] = field(default_factory=tuple)
     """Interpreter and environment prefixes beside the system's folders."""
+    cores: tuple[int, ...] = ()
+    """Cores that the worker is held to and cannot leave; empty for all."""
 
 
 def prefixes() -> tuple[str, ...]:
@@ -116,6 +119,8 @@ def enter(box: Box) -> str:
         os.setsid()
         home = BOX
     _environment(home)
+    if box.cores:
+        os.sched_setaffinity(0, box.cores)
     _limits(box)
     _drop(box)
     _filters(box, home)
@@ -268,7 +273,7 @@ def _filters(box: Box, home: str) -> None:
         # start fails under it (error 304, seen with driver 580).
         with contextlib.suppress(OSError):
             landlock.restrict(["/"], [home, "/dev", "/proc"], scoped=True)
-    seccomp.install()
+    seccomp.install(pinned=bool(box.cores), one_session=box.mode == "landlock")
 
 
 def make_home(path: str, uid: int | None) -> None:
@@ -297,12 +302,63 @@ def kill_session(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGKILL)
-    for entry in os.listdir("/proc"):  # noqa: PTH208  plain calls between fork and exec
-        if not entry.isdigit():
-            continue
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = (
-                Path("/proc", entry, "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-            )
-            if int(fields[3]) == pid:  # the session id
-                os.kill(int(entry), signal.SIGKILL)
+    for each in _session(pid):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(each, signal.SIGKILL)
+
+
+def _stat(pid: int | str) -> list[str]:
+    """Return the fields of a process behind its name: state, parent, group, session, …; none when it is gone."""
+    try:
+        return Path("/proc", str(pid), "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _session(pid: int) -> list[int]:
+    """Return the processes of a session."""
+    everyone = (entry for entry in os.listdir("/proc") if entry.isdigit())  # noqa: PTH208  plain calls between fork and exec
+    return [int(entry) for entry in everyone if _stat(entry)[3:4] == [str(pid)]]
+
+
+def family(pid: int, mode: str) -> set[int]:
+    """Return a launcher and all processes that came of it.
+
+    In a pid namespace an orphan falls to the namespace's first process, so the children of children are
+    all there are; without one the session tells them, which seccomp lets nobody leave.
+    """
+    found, todo = {pid}, [pid]
+    while todo:
+        children: list[int] = []
+        for file in Path("/proc", str(todo.pop()), "task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                children += [int(word) for word in file.read_text(encoding="ascii").split()]
+        todo += [c for c in children if c not in found]
+        found.update(children)
+    return found if mode in ("root", "user") else found | set(_session(pid))
+
+
+def freeze(pid: int, mode: str) -> set[int]:
+    """Stop a worker with all its processes.
+
+    Returns:
+        the processes that stand still; none if some could not be stopped.
+    """
+    for _ in range(100):
+        # Processes may have wakened or forked each other meanwhile: look again.
+        everyone = family(pid, mode)
+        awake = [each for each in everyone if (_stat(each) or ["X"])[0] not in "TtZX"]
+        if not awake:
+            return everyone
+        for each in awake:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(each, signal.SIGSTOP)
+        time.sleep(1e-4)
+    return set()
+
+
+def thaw(frozen: set[int]) -> None:
+    """Let processes run on. Nothing was forked meanwhile, so no more than was stopped has to be found."""
+    for each in frozen:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(each, signal.SIGCONT)

@@ -38,6 +38,8 @@ DENIED = {
     "syslog": (103, 116),
 }
 SOCKET = (41, 198)
+SET_AFFINITY = (203, 122)
+SETSID = (112, 157)
 CLONE = (56, 220)
 CLONE3 = (435, 435)
 ARCH = (0xC000003E, 0xC00000B7)
@@ -49,14 +51,22 @@ ALLOW, KILL, ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 EPERM, ENOSYS, EAFNOSUPPORT, AF_UNIX = 1, 38, 97, 1
 
 
-def program() -> list[tuple[int, int, int, int]]:
-    """Return the filter as BPF instructions (code, jump if true, jump if false, operand)."""
+def program(*, pinned: bool = False, one_session: bool = False) -> list[tuple[int, int, int, int]]:
+    """Return the filter as BPF instructions (code, jump if true, jump if false, operand).
+
+    Args:
+        pinned: whether the process is held to its cores.
+        one_session: whether it is held to its session.
+    """
     here = 0 if syscalls.X86 else 1
     code = [(LOAD, 0, 0, 4), (EQUAL, 1, 0, ARCH[here]), (RETURN, 0, 0, KILL), (LOAD, 0, 0, 0)]
     # The x32 calls of an x86-64 kernel carry this bit and would slip past every number below.
     code += [(AT_LEAST, 0, 1, 0x40000000), (RETURN, 0, 0, ERRNO | ENOSYS)]
     for numbers in DENIED.values():
         code += [(EQUAL, 0, 1, numbers[here]), (RETURN, 0, 0, ERRNO | EPERM)]
+    # What a library asks for in passing: it is told yes, and nothing happens.
+    for numbers, held in ((SET_AFFINITY, pinned), (SETSID, one_session)):
+        code += [(EQUAL, 0, 1, numbers[here]), (RETURN, 0, 0, ERRNO)] if held else []
     # clone3 passes its flags by pointer, which a filter cannot read; "not there" makes libc use clone.
     code += [(EQUAL, 0, 1, CLONE3[here]), (RETURN, 0, 0, ERRNO | ENOSYS)]
     code += [(EQUAL, 0, 3, CLONE[here]), (LOAD, 0, 0, 16), (JSET, 0, 5, NAMESPACES), (RETURN, 0, 0, ERRNO | EPERM)]
@@ -69,13 +79,13 @@ def program() -> list[tuple[int, int, int, int]]:
     return [*code, (RETURN, 0, 0, ALLOW)]
 
 
-def install() -> None:
-    """Install the filter for this process and all it starts. Needs no_new_privs.
+def install(*, pinned: bool = False, one_session: bool = False) -> None:
+    """Install the filter for this process and all it starts; see program. Needs no_new_privs.
 
     Raises:
         OSError: if the kernel refuses.
     """
-    code = program()
+    code = program(pinned=pinned, one_session=one_session)
     blob = b"".join(struct.pack("<HBBI", *line) for line in code)
     buffer = ctypes.create_string_buffer(blob, len(blob))
 

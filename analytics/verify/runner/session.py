@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import machine, monitor, probe, procs, sandbox
+from . import machine, monitor, probe, procs, sandbox, verdict
 from .verification import Verification, result_key
 
 if TYPE_CHECKING:
@@ -28,6 +30,22 @@ class NoVerdictError(Exception):
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
         self.hint = hint
+
+
+def check_writable(path: Path) -> None:
+    """Say before a run, and not behind it, that its results cannot be kept.
+
+    Raises:
+        NoVerdictError: if `path` can be no results file.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NoVerdictError(f"the results cannot be written to {path} ({error.strerror})", "-o FILE") from error
+    # Not tried out by opening it: another run may be making the file just now.
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        what = "it is a folder" if path.is_dir() else "no permission"
+        raise NoVerdictError(f"the results cannot be written to {path} ({what})", "-o FILE")
 
 
 class Session:
@@ -48,6 +66,9 @@ class Session:
         self.device = "cuda:0" if device == "cuda" else device
         self.budget_s = budget_s or BUDGET_S["cuda" if device.startswith("cuda") else "cpu"]
         self.results = results
+        if results:
+            check_writable(results)
+        self._before = _ended_by_signals()
         self.baselines = tuple(baselines)
         self.replays = replays(replay) if replay else {}
         if cores is not None:
@@ -149,12 +170,30 @@ class Session:
         """End all processes and delete the scratch folder."""
         self.monitor.close()
         self.zygote.close()
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def __enter__(self) -> Session:  # noqa: PYI034  nobody inherits from it
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _ended_by_signals() -> dict[int, Any]:
+    """Let a request to end go the way of an exception, so that processes and folders go with it.
+
+    Returns:
+        the handlers to put back: of signals that nobody else handles, and in the main thread alone.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+
+    def end(number: int, _frame: object) -> None:
+        sys.exit(128 + number)
+
+    mine = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
+    return {number: signal.signal(number, end) for number in mine}
 
 
 def replays(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
@@ -177,18 +216,25 @@ def replays(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
     return found
 
 
-def done_keys(path: Path) -> set[str]:
-    """Return the keys of the whole lines of a results file; a line cut by a crash is not done."""
-    keys = set()
+def done_documents(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the whole lines of a results file by key, the last of each; a line cut by a crash is not done."""
+    found: dict[str, dict[str, Any]] = {}
     try:
-        for line in path.read_text(encoding="utf-8").splitlines():
-            try:
-                keys.add(json.loads(line)["key"])
-            except (ValueError, KeyError, TypeError):
-                continue
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return set()
-    return keys
+        return {}
+    for line in lines:
+        try:
+            document = json.loads(line)
+            found[document["key"]] = document
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+def done_keys(path: Path) -> set[str]:
+    """Return the keys of the whole lines of a results file."""
+    return set(done_documents(path))
 
 
 def append(path: Path, document: dict[str, Any]) -> None:
@@ -214,15 +260,21 @@ def say(text: str) -> None:
 def run_items(
     session: Session, items: Iterable[Item], results: Path | None, report: Callable[[str], None] = say
 ) -> list[dict[str, Any]]:
-    """Verify items one by one, appending each result; those already in the file are skipped."""
-    done = done_keys(results) if results else set()
+    """Verify items one by one, appending each result.
+
+    What stands in the file already is not measured again: its verdict is found anew for the claim of now, which
+    is no part of a measurement.
+    """
+    done = done_documents(results) if results else {}
     documents = []
     for item in items:
         before = session.replays.get((item.kernel_sha256, item.reference_sha256))
         if before is None and (session.replays or session.key(item) in done):
             if session.replays:
                 continue
-            report(f"{item.label}: already in {results}")
+            document = verdict.for_claim(done[session.key(item)], item)
+            report(f"{item.label}: already in {results}: {document['verdict']}")
+            documents.append(document)
             continue
         report(f"{item.label}: running")
         started = time.monotonic()

@@ -100,6 +100,33 @@ def leaves(value: Any) -> list[torch.Tensor]:
     return []
 
 
+def parts(value: Any, device: str) -> list[Any]:
+    """Return what a model returned as one flat list: tensors, numbers as tensors of no dimension, no None.
+
+    Tuples with names (torch.sort's), dicts and nested ones are opened; anything else stays as it is.
+    """
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (bool, int, float, complex)):
+        dtype = {bool: torch.bool, int: torch.int64, float: torch.float64}.get(type(value), torch.complex128)
+        return [torch.tensor(value, dtype=dtype, device=device)]
+    if isinstance(value, (list, tuple)):
+        return [t for v in value for t in parts(v, device)]
+    if isinstance(value, dict):
+        return [t for v in value.values() for t in parts(v, device)]
+    return [] if value is None else [value]
+
+
+def real(tensor: torch.Tensor) -> torch.Tensor:
+    """View a complex tensor as pairs of real numbers, whose bytes are the same; others stay as they are."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
+def answers(value: Any, device: str) -> list[torch.Tensor]:
+    """Return the tensors of a trusted model's result, complex ones as pairs of real numbers."""
+    return [real(t.detach()) for t in parts(value, device) if isinstance(t, torch.Tensor)]
+
+
 def rebuild(value: Any, tensors: list[torch.Tensor]) -> Any:
     """Return `value` with its tensors replaced, in order, by `tensors` (which is used up)."""
     if isinstance(value, torch.Tensor):

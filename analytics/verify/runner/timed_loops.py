@@ -111,8 +111,10 @@ class Loops:
             begin = CLOCK()
             value = model(*args)
             times[i] = CLOCK() - begin
-            # A lean copy: what it costs is the same on both sides and stays outside the inner clock.
-            if single and type(value) is torch.Tensor and value.is_contiguous():
+            # A lean copy: what it costs is the same on both sides and stays outside the inner clock. Lazily
+            # conjugated or negated views hold other bytes than they stand for.
+            plain = type(value) is torch.Tensor and not (value.is_conj() or value.is_neg())
+            if single and plain and value.is_contiguous():
                 MOVE(target + i * stride, value.data_ptr(), min(nbytes[0], value.numel() * value.element_size()))
             else:
                 harness.store(harness.describe(value)[0], m["out"] + i * stride)
@@ -154,7 +156,7 @@ class Loops:
             value = self._replay() if mode == GRAPH else harness.model(*args)
             end.record()
             # Queued right behind the call: work that it left on another stream or thread is not in it.
-            snapshots.append([t.detach().clone() for t in tensors.leaves(value)])
+            snapshots.append([t.detach().clone() for t in tensors.parts(value, harness.device)])
             digest = chain.digest_of_tensors(snapshots[-1])
             digests.append(digest)
         torch.cuda.synchronize()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .items import Item
 
 MARGIN = 0.05
 """How far below its claim an interval's low end may lie and still confirm it, on the same GPU model."""
@@ -78,7 +82,39 @@ def comparable(claimed_gpu: str | None, gpu: str | None, *, from_database: bool)
     """
     if claimed_gpu is None:
         return not from_database
-    if gpu is None:
-        return False
-    fold = [set(name.lower().replace("nvidia", "").replace("-", " ").split()) for name in (claimed_gpu, gpu)]
-    return bool(fold[0] & fold[1]) and (fold[0] <= fold[1] or fold[1] <= fold[0])
+    return gpu is not None and gpu_key(claimed_gpu) == gpu_key(gpu)
+
+
+GPU_MODEL = re.compile(
+    r"(GB300|GB200|GH200|B300|B200|H200|H100|H800|H20|A100|A800|A6000|A40|A30|A10G|A10|L40S|L40|L20|L4|T4|V100|P100|MI\d{3}X?|RTX[ _-]?(?:PRO[ _-]?)?\d{4})"  # noqa: E501  one pattern
+)
+"""The database's macro `gpu_key` uses the same; a test compares the two."""
+
+
+def gpu_key(name: str) -> str:
+    """Return a GPU's model out of the many ways in which harnesses and drivers write it.
+
+    >>> gpu_key("H100_Modal"), gpu_key("NVIDIA H200"), gpu_key(" some card ")
+    ('H100', 'H200', 'SOME CARD')
+    """
+    found = GPU_MODEL.search(name.upper())
+    return found.group(1) if found else name.strip(" ").upper()
+
+
+CLAIM = ("claimed_speedup", "claimed_baseline", "claimed_gpu")
+
+
+def for_claim(document: dict[str, Any], item: Item) -> dict[str, Any]:
+    """Return a stored result with the word that fits another claim: what was measured does not hang on it."""
+    claims = {name: getattr(item, name) for name in CLAIM}
+    known = comparable(item.claimed_gpu, document["gpu_model"], from_database=bool(item.run_ids))
+    made = {**document, **claims, "claim_compared": item.claimed_speedup is not None and known}
+    if document["speedup"] is None or all(document.get(name) == value for name, value in claims.items()):
+        return made
+    word, kind = judge_speed(
+        Speed(document["speedup"], document["speedup_lo"], document["speedup_hi"]),
+        item.claimed_speedup if known else None,
+        precision_class=document.get("precision_class") or "own",
+        timed_pairs=document["baselines"][document["baseline"]]["pairs"],
+    )
+    return {**made, "verdict": f"{word}:{kind}" if kind else word, "kind": kind}

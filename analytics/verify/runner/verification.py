@@ -74,6 +74,13 @@ class Verification:
         if when and name not in self.badges:
             self.badges.append(name)
 
+    @property
+    def cores(self) -> list[int]:
+        """Cores of which one is chosen for each pair; none where the reference's threads take all of them."""
+        if self.device == "cpu" and self.info["threads"] == 1:
+            return sorted(os.sched_getaffinity(0))
+        return self.session.cores
+
     def box(self, side: str) -> Any:
         """Return the cell of one side; processes of one side share its build cache."""
         if side not in self._boxes:
