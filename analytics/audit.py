@@ -77,6 +77,37 @@ def findings(
     return rows_of(con.execute(_FINDINGS, parameters))
 
 
+_RUNS = """
+select count(*) from runs
+where
+    ($levels::bigint[] is null or list_contains($levels::bigint[], level))
+    and ($models::varchar[] is null or list_has_any($models::varchar[], [model, model_raw]))
+    and ($sweeps::varchar[] is null or list_contains($sweeps::varchar[], sweep))
+"""
+
+
+def standing(
+    con: duckdb.DuckDBPyConnection,
+    wanted: Sequence[str],
+    *,
+    levels: Sequence[int] = (),
+    models: Sequence[str] = (),
+    sweeps: Sequence[str] = (),
+) -> list[str]:
+    """Those of the codes of which a finding stands on some run, whatever of the findings is shown.
+
+    Raises:
+        UsageError: an unknown code, or no run at all: such a gate would let everything pass.
+    """
+    if not wanted:
+        return []
+    parameters = {"levels": list(levels) or None, "models": list(models) or None, "sweeps": list(sweeps) or None}
+    if con.execute(_RUNS, parameters).fetchall() == [(0,)]:
+        raise UsageError("no run to gate: the filters leave none", hint="`kbstats leaderboard --by run` lists them")
+    found = findings(con, wanted=wanted, levels=levels, models=models, sweeps=sweeps)
+    return sorted({r["code"] for r in found})
+
+
 def summed(rows: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
     """Findings counted by `code`, `run` or `model`; the gravest and most frequent first."""
     column = {"code": "code", "run": "run_id", "model": "model"}[by]

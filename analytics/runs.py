@@ -120,9 +120,11 @@ def _nearest(found: list[dict[str, Any]], words: Sequence[str], names: Sequence[
 _RUN = """
 select
     r.*, s.path as source_path, s.root as source_root, o.outcome, o.failure_class, o.owner, o.evidence,
-    o.decided_by, o.decided_turn, o.label, o.label_conflict, c.title as failure_title, c.advice
+    o.decided_by, o.decided_turn, o.label, o.label_conflict, c.title as failure_title, c.advice,
+    coalesce(abs(r.speedup - 1) <= t.noise_band, false) as near_tie
 from runs as r
 inner join run_outcomes as o on r.run_id = o.run_id
+inner join run_status as t on r.run_id = t.run_id
 left join sources as s on r.source_id = s.source_id
 left join failure_classes as c on o.failure_class = c.class
 where r.run_id = $id

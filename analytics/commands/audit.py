@@ -55,10 +55,8 @@ def command(  # noqa: PLR0917  options of a command line
             con, wanted=code or [], severities=[s.value for s in severity or []], levels=level or [],
             models=model or [], sweeps=sweep or [],
         )  # fmt: skip
-        standing = sorted({r["code"] for r in rows} & set(fail_on or []))
         unmet = [] if rows else offers.missing(con, {"levels": level, "models": model, "sweeps": sweep})
-        if fail_on and code:  # what is shown is filtered; what fails is not
-            standing = sorted({r["code"] for r in audit.findings(con, wanted=fail_on)})
+        standing = audit.standing(con, fail_on or [], levels=level or [], models=model or [], sweeps=sweep or [])
     finally:
         con.close()
     grouping = by or (By.code if fmt in {Format.table, Format.md} else By.finding)

@@ -19,7 +19,7 @@ def command(
 ) -> None:
     """Show one run: a line a turn, the error that mattered, outcome against label, findings, verification.
 
-    Example: kbstats show gpt-5.5-priority L3 P11
+    Example: kbstats show sample-a L3 P1
     """
     from kbstats.analytics import runs, warehouse
 
@@ -83,7 +83,9 @@ def _facts(r: dict[str, Any]) -> list[str]:
     if text := ", ".join(str(s) for s in spent if s):
         out += _pair("spent", text)
     speed = [
-        r["speedup"] and f"{r['speedup']:.3g}x against {r['baseline'] or 'the reference'}",
+        r["speedup"]
+        and f"{r['speedup']:.3g}x against {r['baseline'] or 'the reference'}"
+        + (" (no measurable change)" if r["near_tie"] else ""),
         r["runtime_us"] and f"{r['runtime_us']:,.4g} us",
         r["ref_runtime_us"] and f"reference {r['ref_runtime_us']:,.4g} us",
     ]

@@ -160,6 +160,23 @@ def test_what_a_board_would_not_heed_is_refused(path, args):
     assert len(run(path, "leaderboard", *args, code=2).stderr.splitlines()) == 1
 
 
+def test_a_speedup_within_its_noise_is_said_to_be_none(tmp_path):
+    from kbstats.analytics import warehouse
+
+    path = tmp_path / "near.duckdb"
+    con = warehouse.open_write(path)
+    for run_id, speedup in (("aaaa", 1.015), ("bbbb", 1.03)):
+        con.execute(
+            "insert into runs by name select ? as run_id, 's' as source_id, 'x' as format, 'kb' as suite, 1 as level, 1 as problem_id, 'm' as model, "
+            "true as correct, 'correct' as source_outcome, ? as speedup",
+            [run_id, speedup],
+        )
+    warehouse.refresh(con)
+    con.close()
+    assert "1.01x against the reference (no measurable change)" in run(path, "show", "aaaa").stdout
+    assert "no measurable change" not in run(path, "show", "bbbb").stdout
+
+
 def test_suites_without_levels_have_no_level_none(tmp_path):
     from kbstats.analytics import warehouse
 
@@ -222,6 +239,12 @@ def test_audit_gates(path):
     run(path, "audit", "--fail-on", "label_conflict", code=1)
     run(path, "audit", "--code", "truncated_log", "--fail-on", "label_conflict", code=1)
     run(path, "audit", "--fail-on", "twin_run")
+    # What is shown does not decide what fails; which runs are asked for does.
+    run(path, "audit", "--severity", "info", "--fail-on", "label_conflict", code=1)
+    run(path, "audit", "--code", "truncated_log", "--fail-on", "label_conflict", "--model", "a-model-of-30-characters-name")
+    # A gate over no runs would let everything pass.
+    for args in (["--model", "a-typo"], ["--level", "3", "--sweep", "x"]):
+        assert "no run to gate" in run(path, "audit", *args, "--fail-on", "label_conflict", code=2).stderr
     run(path, "audit", "--fail-on", "no_such_code", code=2)
 
 
