@@ -198,7 +198,7 @@ def _for_people(
         *(Column(f"best_of_{k}", f"best\nof {k}", _speed, right=True) for k in ks),
     ]
     if by is By.problem:
-        shown = [{**r, "_level": place({**r, "problem_name": r["problem"]})} for r in shown]
+        shown = [{**r, "_level": where} for r, where in zip(shown, _places(shown), strict=True)]
         columns.insert(1, Column("_level", "level"))
         columns.append(Column("best_speedup", "best", _speed, right=True))
         columns.append(Column("best_model", "by", lambda v: v or "–"))
@@ -269,12 +269,9 @@ def _matrix(rows: list[dict[str, Any]], fmt: Format) -> None:
             return "–"
         return _speed(r["best_speedup"]) if r["best_speedup"] is not None else _WORD.get(r["outcome"], r["outcome"])
 
-    times = collections.Counter(place(p) for p in problems)
     shown = [
-        # Two variants may have a problem of one number: only there the variant is said.
-        {"level": place(p) + (f" {p['variant']}" if times[place(p)] > 1 else ""), "problem": p["problem"]}
-        | {names[m]: cell(p["cells"][m]) for m in models}
-        for p in problems
+        {"level": where, "problem": p["problem"]} | {names[m]: cell(p["cells"][m]) for m in models}
+        for p, where in zip(problems, _places(problems), strict=True)
     ]
     columns = [Column("level", "level"), *(Column(n, n, right=True) for n in names.values())]
     if _wide([*columns, Column("problem", "problem")], shown) <= width() or fmt is Format.md:
@@ -285,6 +282,13 @@ def _matrix(rows: list[dict[str, Any]], fmt: Format) -> None:
         print(plain(f"{name}  {model}"))
     print("a number: the best speedup that counts; ok: correct, not timed")
     print("out: correct, does not count here; –: not attempted")
+
+
+def _places(problems: list[dict[str, Any]]) -> list[str]:
+    """Each problem's level and number; its variant only where two variants have a problem of that number."""
+    short = [place({**p, "problem_name": p["problem"]}) for p in problems]
+    times = collections.Counter(short)
+    return [f"{s} {p['variant']}" if times[s] > 1 else s for s, p in zip(short, problems, strict=True)]
 
 
 def _letters(i: int) -> str:

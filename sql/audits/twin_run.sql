@@ -4,16 +4,17 @@
 -- threshold: same problem, same kernel or none kept, and wall clock, tokens and turns equal to the last digit
 with twins as (
     select
-        run_id,
-        source_id,
+        r.run_id,
         count(*) over same_run as n,
-        first_value(run_id) over (same_run order by (submitted_kernel_sha256 is null), run_id) as kept
-    from runs
+        -- Where one of them stands in a richer record, that record ranks, and all of these are copies.
+        first_value(r.run_id) over (same_run order by (l.run_id is null), r.run_id) as kept
+    from runs as r
+    left join linked_runs as l on r.run_id = l.run_id
     -- Runs that never began are alike without being one.
     where wall_s > 0 and total_tokens > 0 and n_turns > 0
     window same_run as (
         partition by
-            suite, level, coalesce(variant, ''), problem_id, problem_name, sample_id, format,
+            suite, level, variant_key(variant), problem_id, problem_name, sample_id, format,
             submitted_kernel_sha256, wall_s, total_tokens, n_turns, speedup
     )
 )

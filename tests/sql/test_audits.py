@@ -163,6 +163,17 @@ def test_twin_run(db):
     assert db.findings("twin_run") == {"b": 2.0}
 
 
+def test_of_twins_the_one_in_a_richer_record_is_kept(db):
+    """The trace ranks for its row; the row's twin under another sweep does not rank beside it."""
+    twin = {"wall_s": 1.25, "total_tokens": 10, "n_turns": 2, "speedup": 2.0, "correct": True, "source_outcome": "correct", "model": "m"}
+    db.add("runs", run_id="a", sweep="y", format="table", **twin)
+    db.add("runs", run_id="b", sweep="x", format="table", **twin)
+    db.add("runs", run_id="trace", sweep="x", **twin)
+    db.add("run_links", run_id="trace", linked_run_id="b", matched_on="speedup")
+    assert db.findings("twin_run") == {"a": 2.0}
+    assert db.rows("select run_id from ranked_runs(trust := 'audited') where counts_correct") == [("trace",)]
+
+
 def test_runs_that_never_began_are_no_twins(db):
     for run_id in "ab":
         db.add("runs", run_id=run_id, model=run_id, wall_s=0.0, total_tokens=0, n_turns=0)
