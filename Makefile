@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 DEMO := demo
 JOBS ?= 2
 
-.PHONY: demo test lint bench bench-large fuzz gpu-test verify-suite docs clean
+.PHONY: demo test lint coverage mutate bench bench-large fuzz gpu-test verify-suite docs release-check clean
 
 demo: $(VENV)/.stamp-base
 	$(BIN)/kbstats demo -o $(DEMO)
@@ -20,6 +20,16 @@ lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check .
 	$(BIN)/python benchmarks/typecheck.py
 	$(BIN)/sqlfluff lint --disable-progress-bar sql
+	$(BIN)/python benchmarks/deadcode.py
+
+# Branches of what decides a number; pyproject.toml names the modules and the least share.
+coverage: $(VENV)/.stamp-dev
+	$(BIN)/python -m coverage run -m pytest -q tests/analytics tests/ingest/test_units.py tests/ingest/test_popcornbench.py tests/ingest/test_table.py tests/verify/test_verdict.py
+	$(BIN)/python -m coverage report
+
+# The same files broken one token at a time, SQL too: a change that no test notices is printed. An hour.
+mutate: $(VENV)/.stamp-dev
+	$(BIN)/python benchmarks/mutate.py
 
 # Ratios against named baselines in the same run; nothing here is a test.
 bench: $(VENV)/.stamp-dev
@@ -42,9 +52,16 @@ fuzz: $(VENV)/.stamp-dev
 gpu-test:
 	$(PYTHON) benchmarks/gpu_test.py
 
-# Reference pages that are generated from the code; a test compares them.
+# Reference pages from the code, what the documents' commands print, and the site of the documentation in build/docs.
 docs: $(VENV)/.stamp-dev
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/console.py
+	$(BIN)/zensical build --strict --clean
+
+# Wheel and sdist of the last commit, installed where nothing else is: CHECK_PYTHONS="python3.12 python3.13" for others.
+release-check: $(VENV)/.stamp-dev
+	$(PIP) -e '.[release]'
+	$(BIN)/python benchmarks/release_check.py $(addprefix --python ,$(CHECK_PYTHONS))
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("kbstats needs Python 3.11 or later, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'

@@ -8,36 +8,19 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from typing import Annotated
 
 import typer
-from kbstats.analytics.commands import (
-    annotate,
-    audit,
-    compare,
-    demo,
-    doctor,
-    export,
-    failures,
-    ingest,
-    lake,
-    leaderboard,
-    show,
-    site,
-    sql,
-    verify,
-)
 from kbstats.ingest.errors import KbstatsError
 
-app = typer.Typer(
-    name="kbstats",
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="Trace logs of kernel-writing agents: leaderboards, failures, audit, verification, site.",
-)
+COMMANDS = (
+    "ingest", "leaderboard", "failures", "audit", "compare", "show", "annotate", "export", "sql", "doctor", "demo",
+)  # fmt: skip
+"""Modules of analytics/commands that hold one command of their name, in the order of the help."""
+
+GROUPS = ("verify", "site", "lake")
+"""Those that hold a group of commands."""
 
 
 def _version(value: bool) -> None:
@@ -48,8 +31,8 @@ def _version(value: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _main(
+    ctx: typer.Context,
     _show_version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -57,13 +40,43 @@ def _main(
 ) -> None:
     if debug:
         os.environ["KBSTATS_DEBUG"] = "1"
+    if ctx.invoked_subcommand is None:
+        from kbstats.analytics import next_steps, warehouse
+
+        print("\n".join(next_steps.lines(next_steps.advise(warehouse.default_db()))))
 
 
-for module in (ingest, leaderboard, failures, audit, compare, show, annotate, export, sql, doctor, demo):
-    app.command(module.__name__.rpartition(".")[2])(module.command)
-app.add_typer(verify.app, name="verify")
-app.add_typer(site.app, name="site")
-app.add_typer(lake.app, name="lake")
+def build(*names: str) -> typer.Typer:
+    """The command line with these commands, else with all of them.
+
+    What is not asked for is not imported: reading fourteen modules and their options takes as much
+    time as a small board.
+    """
+    built = typer.Typer(
+        name="kbstats",
+        invoke_without_command=True,
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="Trace logs of kernel-writing agents: leaderboards, failures, audit, verification, site.\n\n"
+        "Without a command: what to do next, given what lies in this folder.",
+    )
+    built.callback()(_main)
+    for name in names or (*COMMANDS, *GROUPS):
+        module = import_module(f"kbstats.analytics.commands.{name}")
+        if name in GROUPS:
+            built.add_typer(module.app, name=name)
+        else:
+            built.command(name)(module.command)
+    return built
+
+
+def __getattr__(name: str) -> typer.Typer:
+    """`app`, the whole command line, made when somebody asks for it."""
+    if name != "app":
+        raise AttributeError(name)
+    return build()
 
 
 def main() -> None:
@@ -71,7 +84,9 @@ def main() -> None:
     debug = "--debug" in sys.argv or bool(os.environ.get("KBSTATS_DEBUG"))
     argv = [a for a in sys.argv[1:] if a != "--debug"]
     try:
-        app(argv, standalone_mode=True)
+        # Options in front of the command, help and completion want to know all commands.
+        one = argv[:1] if argv and argv[0] in {*COMMANDS, *GROUPS} else []
+        build(*one)(argv, standalone_mode=True)
     except KbstatsError as e:
         if debug:
             raise

@@ -37,12 +37,14 @@ def _values(con: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
 
 
 def missing(con: duckdb.DuckDBPyConnection, filters: Mapping[str, Any]) -> list[str]:
-    """A line for each filter that no run fits, with what there is.
+    """A line for each filter that no run fits, with what there is; of a database without runs, what fills it.
 
     Args:
         con: A connection.
         filters: The macros' names of filters (`levels`, `models` ...) and the values asked for.
     """
+    if not con.execute("select 1 from runs limit 1").fetchall():
+        return ["the database holds no runs: `kbstats ingest PATH` reads traces into it"]
     out = []
     for name, sql in _VALUES.items():
         asked: Sequence[Any] = filters.get(name) or ()

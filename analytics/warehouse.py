@@ -51,6 +51,15 @@ def version() -> str:
         return "0+unknown"
 
 
+def is_newer(other: str) -> bool:
+    """Whether a version is newer than the installed one, by its first three numbers."""
+
+    def numbers(text: str) -> list[int]:
+        return [int(n) for n in re.findall(r"\d+", text.split("+", maxsplit=1)[0])[:3]]
+
+    return numbers(other) > numbers(version())
+
+
 def _connect(path: Path, *, read_only: bool, sealed: bool = False) -> duckdb.DuckDBPyConnection:
     import duckdb
 
@@ -100,8 +109,13 @@ def _check_schema(path: Path, found: dict[str, str]) -> None:
     if found.get("schema_hash") == catalog.digest("schema"):
         return
     made_by = found.get("kbstats_version")
-    what = f"the database was made by kbstats {made_by}, whose tables differ" if made_by else "no kbstats database"
-    hint = f"move it away and run `kbstats ingest PATH --db {path}` again" if made_by else "name another with --db"
+    if not made_by:
+        raise DatabaseError("no kbstats database", location=path, hint="name another with --db")
+    if is_newer(made_by):
+        what = f"the database was made by kbstats {made_by}, and this is {version()}"
+        raise DatabaseError(what, location=path, hint="update kbstats, or name another file with --db")
+    what = f"the database was made by kbstats {made_by}, whose tables differ"
+    hint = f"`kbstats ingest PATH --db {path}` reads its sources again into a new one and keeps the old"
     raise DatabaseError(what, location=path, hint=hint)
 
 
@@ -130,7 +144,8 @@ def open_write(path: Path, *, models: bool = True) -> duckdb.DuckDBPyConnection:
     path = lakes.database_of(path)
     new = not path.exists()
     if new and not path.parent.is_dir():
-        raise DatabaseError("the folder of the database does not exist", location=path.parent)
+        hint = f"`mkdir -p {path.parent}`, or name another with --db"
+        raise DatabaseError("the folder of the database does not exist", location=path.parent, hint=hint)
     con = _connect(path, read_only=False)
     try:
         # a transaction larger than this goes straight to the file, and is never written to the log
@@ -165,7 +180,12 @@ def open_read(path: Path, *, sealed: bool = False) -> duckdb.DuckDBPyConnection:
     """
     path = lakes.database_of(path)
     if not path.exists():
-        raise DatabaseError("no database", location=path, hint="run `kbstats ingest PATH` first, or name one with --db")
+        from kbstats.analytics.next_steps import elsewhere
+
+        hint = "run `kbstats ingest PATH` first, or name one with --db"
+        if found := elsewhere(path):
+            hint = f"there is one at {found}: name it with --db, or run `kbstats ingest PATH` here"
+        raise DatabaseError("no database", location=path, hint=hint)
     con = _connect(path, read_only=True, sealed=sealed)
     try:
         found = _meta(con)

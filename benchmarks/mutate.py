@@ -238,11 +238,12 @@ def survivors(todo: list[Mutant], tests: dict[str, list[str]], jobs: int) -> lis
                 path.write_text(source, encoding="utf-8")
                 trees.put(tree)
 
+        sources = {m.file: (Path(scratch) / "0" / m.file).read_text(encoding="utf-8") for m in todo}
         with ThreadPoolExecutor(jobs) as pool:
             for n, (m, passed) in enumerate(pool.map(one, todo), 1):
                 if passed:
                     left.append(m)
-                    number, line = m.place((ROOT / m.file).read_text(encoding="utf-8"))
+                    number, line = m.place(sources[m.file])
                     print(f"survived {m.file}:{number}: {line}", flush=True)
                 if n % 50 == 0:
                     print(f"{n} of {len(todo)}, {len(left)} survived", file=sys.stderr, flush=True)

@@ -83,7 +83,86 @@ def audits() -> str:
     return audit.page()
 
 
-PAGES = {"tables.md": tables, "cli.md": cli, "failure-classes.md": failure_classes, "audits.md": audits}
+def verdicts() -> str:
+    """`verdicts.md`: the words from `analytics/verify/schema.py`, what each does by asking the models themselves."""
+    from typing import get_args
+
+    from kbstats.analytics.verify.schema import Word
+    from kbstats.site import words
+
+    out = [NOTE, _VERDICTS_HEAD]
+    for word in get_args(Word):
+        verified, audited = _standing(word)
+        out.append(f"| `{word}` | {words.VERDICTS[word][1]} | {verified} | {audited} |")
+    return "\n".join([*out, _VERDICTS_END]) + "\n"
+
+
+_VERDICTS_HEAD = """# Verdicts
+
+What `kbstats verify` says of a kernel, and what that does to a run that submitted it and claimed 2.0x on the GPU
+model it was run on. `WORD:kind` says more: which hack, which precision, why unverifiable. The rules are in
+`sql/models/run_verifications.sql` and `run_trust.sql`; how a verdict is reached: [verification](verification.md).
+
+| verdict | meaning | on the verified board | on the audited board |
+|---|---|---|---|"""
+_VERDICTS_END = """
+A result without the sandbox's required layers, or from a CPU, never ranks and refutes nothing. Of several results for
+one kernel, reference, precision and GPU model a witnessed `INCORRECT` or `HACK` wins, else the newest protocol, then
+the newest date."""
+
+
+def _standing(word: str) -> tuple[str, str]:
+    """What a verdict does to a run that claims 2.0x on the same GPU model: verified and audited."""
+    import duckdb
+    from kbstats.analytics import taxonomy
+    from kbstats.sql import catalog
+
+    con = duckdb.connect()
+    catalog.create_schema(con)
+    con.execute(_RUN)
+    # A measured speedup that fits the word, so that the word itself is what stands.
+    measured = {"CONFIRMED": 2.0, "CONFIRMED_FASTER": 3.0, "SLOWER_THAN_CLAIMED": 1.5, "NO_SPEEDUP": 1.0}.get(word)
+    con.execute(_RESULT, {"word": word, "x": measured})
+    taxonomy.load(con)
+    catalog.install_models(con)
+    rows = con.execute("select trust, counts_correct, speedup, reason from run_trust where run_id = 'r'").fetchall()
+    found = {trust: rest for trust, *rest in rows}
+
+    def said(trust: str, much: str) -> str:
+        counts, speedup, reason = found[trust]
+        if not counts:
+            return f"does not count (`{reason}`)"
+        if trust == "verified" and reason == "reduced_precision":
+            return "counts on the board of that precision only"
+        if speedup is None:
+            return f"correct, no speedup (`{reason}`)"
+        return "correct, not fast" if speedup <= 1 else much
+
+    return said("verified", "counts, with the measured speedup"), said("audited", "the claim counts")
+
+
+_RUN = """
+insert into runs by name select
+    'r' as run_id, 's' as source_id, 'popcornbench' as format, 'kb' as suite, 1 as level, '1_A.py' as problem_name,
+    'correct' as source_outcome, true as correct, 2.0 as speedup, 50.0 as runtime_us, 'k' as submitted_kernel_sha256,
+    'NVIDIA H200' as hardware
+"""
+_RESULT = """
+insert into verifications by name select
+    'v' as verification_id, 's' as source_id, 'k' as kernel_sha256, 'kb' as suite, 1 as level,
+    '1_A.py' as problem_name, 'fp32' as precision, $word as verdict, 'tf32' as kind, 'cuda' as device,
+    'NVIDIA H200' as gpu_model, true as sandbox_ok, 'kbv-3' as protocol, 'passed' as correctness, 'faster' as speed,
+    2.0 as claimed_speedup, $x::double as speedup, $x * 0.99 as speedup_lo, $x * 1.01 as speedup_hi, '{}' as witness,
+    timestamptz '2026-01-01' as verified_at
+"""
+
+PAGES = {
+    "tables.md": tables,
+    "cli.md": cli,
+    "failure-classes.md": failure_classes,
+    "audits.md": audits,
+    "verdicts.md": verdicts,
+}
 
 
 def main() -> None:

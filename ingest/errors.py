@@ -45,9 +45,5 @@ class UsageError(KbstatsError):
     exit_code = 2
 
 
-class InputError(KbstatsError):
-    """An input file cannot be used as a whole (the pipeline turns it into an ingest issue)."""
-
-
 class DatabaseError(KbstatsError):
     """The database is missing, locked, damaged or of another version."""

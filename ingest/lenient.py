@@ -161,8 +161,3 @@ def to_float(value: Any, report: Report, pointer: str) -> float | None:
         report("non_finite", "a number that is not finite; read as unknown", pointer)
         return None
     return number
-
-
-def is_raw(value: Any) -> bool:
-    """Whether a value came by the fast path, still undecoded."""
-    return isinstance(value, msgspec.Raw)

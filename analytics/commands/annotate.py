@@ -25,7 +25,7 @@ def command(  # noqa: PLR0917  options of a command line
     The file can be kept, shared and ingested like any other. Nothing is changed by a statement: it
     stands beside the run's findings.
 
-    Example: kbstats annotate gpt-5.5 L3 P11 --verdict disputed --text "the reference loops in Python"
+    Example: kbstats annotate sample-c L3 P1 --verdict disputed --text "the reference loops in Python"
     """
     from kbstats.analytics import annotations, audit, runs, warehouse
     from kbstats.ingest import pipeline, registry

@@ -14,7 +14,10 @@ def command(
         "kbstats-demo"
     ),
 ) -> None:
-    """Ingest the sample traces, print the boards and build the site."""
+    """Ingest the sample traces, print the boards and build the site.
+
+    Example: kbstats demo -o demo/
+    """
     from importlib.resources import as_file, files
 
     from kbstats.analytics.commands import failures, ingest, leaderboard, site

@@ -35,7 +35,10 @@ def command(
     db: Annotated[Path | None, typer.Option(help="Database file.  [default: $KBSTATS_DB or kbstats.duckdb]")] = None,
     fmt: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.table,
 ) -> None:
-    """Say what is installed, which GPU and database are there, and what brings what is missing."""
+    """Say what is installed, which GPU and database are there, and what brings what is missing.
+
+    Example: kbstats doctor
+    """
     records = [
         _row("python", True, platform.python_version(), ""),
         *_packages(),

@@ -21,7 +21,7 @@ def attach_command(
 
     `--db DIR` of any other command does this in the lake's own folder, whenever the lake has changed.
 
-    Example: kbstats lake attach lake/
+    Example: kbstats lake attach lake/ --db lake.duckdb
     """
     from kbstats.analytics import lakes, warehouse
 

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import sys
 from pathlib import Path
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(n) for n in re.findall(r"\d+", version.split("+", maxsplit=1)[0])[:3])
 
 
 def set_aside(db: Path) -> list[Path]:
@@ -42,7 +37,7 @@ def set_aside(db: Path) -> list[Path]:
     except duckdb.Error:
         return []  # locked, damaged or not ours: opening it says which
     made_by, own = found["kbstats_version"], warehouse.version()
-    if _numbers(made_by) > _numbers(own):
+    if warehouse.is_newer(made_by):
         raise DatabaseError(
             f"the database was made by kbstats {made_by}, and this is {own}",
             location=db,

@@ -36,7 +36,10 @@ def build(
         list[str] | None, typer.Option("--fail-on", help="Fail if a run carries this finding; repeatable.")
     ] = None,
 ) -> None:
-    """Build one static site from the database: it opens from the file system, without a network."""
+    """Build one static site from the database: it opens from the file system, without a network.
+
+    Example: kbstats site build -o board/ --title "Our kernels"
+    """
     from kbstats.analytics.warehouse import default_db
     from kbstats.site import fmt
     from kbstats.site.build import build as build_site
@@ -67,7 +70,10 @@ def serve(
     folder: Annotated[Path, typer.Argument(help="Folder of a built site.")],
     port: Annotated[int, typer.Option("--port", help="Port on this machine; 0 takes a free one.")] = 8000,
 ) -> None:
-    """Serve a built site on this machine alone (127.0.0.1), until interrupted."""
+    """Serve a built site on this machine alone (127.0.0.1), until interrupted.
+
+    Example: kbstats site serve board/ --port 0
+    """
     from kbstats.site.serve import HOST, server
 
     with server(folder, port) as httpd:

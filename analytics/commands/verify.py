@@ -11,9 +11,7 @@ import typer
 if TYPE_CHECKING:
     from kbstats.analytics.verify.plan import Plan
 
-app = typer.Typer(
-    no_args_is_help=False, help="Re-run kernels in a sandbox against their references: right, and as fast as claimed?"
-)
+app = typer.Typer(no_args_is_help=False)
 
 
 class Format(StrEnum):
@@ -233,9 +231,13 @@ def verify(  # noqa: PLR0917  one argument an option
     db: Db = None,
     fmt: Form = Format.table,
 ) -> None:
-    """Choose kernels, run them, and take the results in; plan, run and import do the three apart.
+    """Re-run kernels in a sandbox against their references: right, and as fast as claimed?
 
-    Example: kbstats verify --top 3 --level 3 --problems KernelBench/
+    Chooses kernels, runs them, and takes the results in; `plan`, `run` and `import` do the three apart.
+
+    Example: kbstats verify --top 3 --level 3 --problems problems/
+
+    Example: kbstats verify --kernel-file mine.py --reference-file reference.py --device cpu
     """
     if ctx.invoked_subcommand:
         return
@@ -296,7 +298,7 @@ def plan_command(  # noqa: PLR0917  one argument an option
 ) -> None:
     """Write the kernels, their references and the runner as a bundle for a box that has torch alone.
 
-    Example: kbstats verify plan --top 20 --problems KernelBench/ -o bundle/
+    Example: kbstats verify plan --top 20 --problems problems/ -o bundle/
     """
     from kbstats.analytics.verify import plan
     from kbstats.analytics.warehouse import version
