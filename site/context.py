@@ -193,6 +193,10 @@ class Site(Queries):
         self.redact.hits.update(hits)
         return text
 
+    def one_line(self, text: str | None, limit: int = 160) -> str:
+        """The first words of a text, which is cleaned before it is cut: half a secret is not recognised as one."""
+        return one_line(self.text((text or "")[: 8 * limit + 4_096]), limit)
+
     def label(self, text: str) -> str:
         """A name for a chart: one line of shown text."""
         return one_line(self.text(text), 40)
@@ -254,7 +258,7 @@ class Site(Queries):
             unit=fmt.unit,
             tokens=fmt.tokens,
             block=lambda s: blocks.block(self.text(s)),
-            one_line=lambda s, n=160: one_line(visible(s or ""), n),
+            one_line=self.one_line,
             say=words.say,
         )
         env.globals.update(

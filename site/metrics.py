@@ -6,6 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+from kbstats.site.redact import spaced
+
 Row = dict[str, Any]
 
 GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
@@ -72,7 +74,7 @@ class Line:
     @property
     def words(self) -> str:
         """The name as a person would say it."""
-        return self.name.replace(".", " ").replace("_", " ")
+        return spaced(self.name, "._")
 
 
 @dataclass
@@ -122,6 +124,6 @@ def groups(rows: list[Row]) -> list[Group]:
             lines[at].append(Line(r["name"], unit, r["source"], {r["subject"]: r["value"]}))
     out = []
     for i, prefix in sorted(lines):
-        title, about = GROUPS[i][:2] if i < len(GROUPS) else (prefix.replace("_", " ").capitalize(), "")
+        title, about = GROUPS[i][:2] if i < len(GROUPS) else (spaced(prefix)[:1].upper() + spaced(prefix)[1:], "")
         out.append(Group(title, about, lines[i, prefix]))
     return out

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from kbstats.site import fmt
+from kbstats.site.redact import spaced
 
 _WRONG = {
     "shape": "wrong shape",
@@ -89,7 +90,7 @@ def sentence(text: str | None, verdict: str = "") -> str:
 
 def _what(w: dict[str, Any], verdict: str) -> str:
     word, _, kind = verdict.partition(":")
-    out = _WRONG.get(kind, kind.replace("_", " ")) or _WORDS.get(word, word.lower().replace("_", " "))
+    out = _WRONG.get(kind, spaced(kind)) or _WORDS.get(word, spaced(word).lower())
     where = w.get("input_shapes", w.get("shapes"))
     return out if where is None else f"{out} at input {shapes(where)}"
 
@@ -118,5 +119,5 @@ def _notes(w: dict[str, Any]) -> str:
         notes.append(f"call {_flat(w['call'])}")
     if w.get("timed"):
         notes.append("in a timed call")
-    notes += [f"{k.replace('_', ' ')} {_flat(x)}" for k, x in w.items() if k not in _SHOWN and x not in (None, "", [])]
+    notes += [f"{spaced(k)} {_flat(x)}" for k, x in w.items() if k not in _SHOWN and x not in (None, "", [])]
     return f" ({'; '.join(notes)})" if notes else ""

@@ -6,6 +6,7 @@ from typing import Any
 
 from kbstats.analytics.verify.runner.gates import NAMES as CHECKS
 from kbstats.site import fmt
+from kbstats.site.redact import spaced
 from kbstats.site.witness import sentence
 
 __all__ = ["CHECKS", "GATES", "OUTCOMES", "STATES", "VERDICTS"]
@@ -70,7 +71,7 @@ def say(code: Any) -> str:
     if code is None:
         return fmt.UNKNOWN
     text = str(code)
-    return OUTCOMES[text][0] if text in OUTCOMES else text.replace("_", " ")
+    return OUTCOMES[text][0] if text in OUTCOMES else spaced(text)
 
 
 def span(row: dict[str, Any] | None, key: str, lo: str, hi: str) -> str:
@@ -131,7 +132,7 @@ def verdict_words(verdict: str) -> str:
     """What a verdict means, in a sentence."""
     word, _, kind = verdict.partition(":")
     text = VERDICTS.get(word, ("open", ""))[1]
-    return f"{text} ({kind.replace('_', ' ')})" if kind else text
+    return f"{text} ({spaced(kind)})" if kind else text
 
 
 def interval(v: dict[str, Any]) -> str:

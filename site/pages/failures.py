@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbstats.site.pages import SinglePage
 from kbstats.site.read import grouped
+from kbstats.site.redact import spaced
 from kbstats.site.words import OUTCOMES
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def taxonomy(site: Site) -> list[dict[str, Any]]:
         rows.append(
             {
                 "class": name,
-                "title": about.get("title") or name.replace("_", " "),
+                "title": about.get("title") or spaced(name),
                 "owner": about.get("owner") or next((f["owner"] for f in calls if f["owner"]), None) or "unknown",
                 "meaning": about.get("meaning"),
                 "advice": about.get("advice"),

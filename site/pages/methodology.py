@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from kbstats.site import redact, words
+from kbstats.site import private, words
 from kbstats.site.pages import SinglePage
 from kbstats.sql.catalog import sql_files
 
@@ -63,7 +63,7 @@ class MethodologyPage(SinglePage):
                 ("wilson", _doc(stats.wilson)),
                 ("bootstrap", _doc(stats.bootstrap)),
             ],
-            "kinds": [k.name for k in redact.KINDS],
+            "kinds": list(dict.fromkeys(k.name for k in private.KINDS)),
         }
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kbstats.site import fmt, read, words
 from kbstats.site.pages import Page, Unit, key_of
 from kbstats.site.read import grouped
+from kbstats.site.redact import spaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,8 +35,7 @@ def _flat(text: str | None) -> list[tuple[str, str]]:
     if not isinstance(value, dict):
         return [("detail", json.dumps(value, ensure_ascii=False))]
     return [
-        (k.replace("_", " "), v if isinstance(v, str) else json.dumps(v, ensure_ascii=False))
-        for k, v in sorted(value.items())
+        (spaced(k), v if isinstance(v, str) else json.dumps(v, ensure_ascii=False)) for k, v in sorted(value.items())
     ]
 
 
@@ -49,10 +49,7 @@ def _machine(value: Any) -> list[tuple[str, str]]:
 def ordered(site: Site) -> list[dict[str, Any]]:
     """Results, refusals first, with the runs that submitted the kernel."""
     runs = site.groups("submitted_kernel_sha256")
-    rows = [
-        {**v, "tone": words.verdict_tone(v), "runs": runs.get(v["kernel_sha256"], [])}
-        for v in site.verifications
-    ]
+    rows = [{**v, "tone": words.verdict_tone(v), "runs": runs.get(v["kernel_sha256"], [])} for v in site.verifications]
     return sorted(rows, key=lambda v: (_TONES[v["tone"]], v["problem_name"] or "", v["verification_id"]))
 
 
