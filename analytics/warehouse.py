@@ -183,8 +183,8 @@ def open_read(path: Path, *, sealed: bool = False) -> duckdb.DuckDBPyConnection:
         from kbstats.analytics.next_steps import elsewhere
 
         hint = "run `kbstats ingest PATH` first, or name one with --db"
-        if found := elsewhere(path):
-            hint = f"there is one at {found}: name it with --db, or run `kbstats ingest PATH` here"
+        if other := elsewhere(path):
+            hint = f"there is one at {other}: name it with --db, or run `kbstats ingest PATH` here"
         raise DatabaseError("no database", location=path, hint=hint)
     con = _connect(path, read_only=True, sealed=sealed)
     try:
