@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import threading
 import time
 from queue import Queue
@@ -70,6 +71,21 @@ class Behind(Generic[T]):
                 self._work(item)
             except BaseException as e:  # noqa: BLE001  it is raised again in front
                 self._error = e
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the collector of cycles: records hold none, and it would look through all of them again and again."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.unfreeze()
 
 
 class Commits:

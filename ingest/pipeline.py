@@ -5,6 +5,7 @@ The connection is a writable one whose schema is installed. Nothing here knows w
 
 from __future__ import annotations
 
+import gc
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from kbstats.ingest import aliases, archives, changes, copies, folders, links, readers, registry, scan, standing, store
 from kbstats.ingest.batch import OK, PARTIAL, REJECTED
-from kbstats.ingest.behind import Behind, Commits
+from kbstats.ingest.behind import Behind, Commits, uncollected
 from kbstats.ingest.decoding import Chunk, Task, chunks_of, decode_many
 from kbstats.ingest.errors import UsageError
 from kbstats.ingest.hashing import text_id
@@ -204,7 +205,7 @@ def _read(
     if workers > 1 and len(groups) < 2 * workers:
         groups = [g[i::workers] for g in groups for i in range(workers) if g[i::workers]]
     total = sum(t.size for t in tasks)
-    with Commits(con) as commits:
+    with Commits(con) as commits, uncollected():
 
         def write(chunks: list[Chunk]) -> None:
             for chunk in chunks:
@@ -213,6 +214,7 @@ def _read(
                     summary.copies += store.put(con, chunk, datetime.now(UTC))
                 tally(summary, chunk)
                 commits.done(summary.bytes_read - before)
+                gc.collect(1)
             if progress:
                 progress(Progress(summary.files_done, len(tasks), summary.bytes_read, total))
 

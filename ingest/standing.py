@@ -9,7 +9,6 @@ from kbstats.ingest import scan
 from kbstats.ingest.archives import INSIDE
 from kbstats.ingest.batch import PARTIAL, REJECTED
 from kbstats.ingest.hashing import text_id
-from kbstats.ingest.transactions import frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,19 +19,19 @@ if TYPE_CHECKING:
 
 def counts(con: duckdb.DuckDBPyConnection, paths: AbstractSet[str]) -> tuple[int, int, dict[str, int]]:
     """Of the sources at some paths, and in archives there: how many are rejected, how many partial; issues by code."""
-    import pyarrow as pa
-
-    with frame(con, "present", pa.table({"path": pa.array(sorted(paths), pa.string())})):
-        con.execute(
-            "create or replace temp table walked as select source_id, status from sources "
-            "where path in (select path from present) or split_part(path, ?, 1) in (select path from present)",
-            [INSIDE],
-        )
-        states = dict(con.execute("select status, count(*) from walked group by all").fetchall())
-        issues = con.execute(
-            "select code, count(*) from ingest_issues semi join walked using (source_id) group by all"
-        ).fetchall()
-        con.execute("drop table walked")
+    # a list, not an Arrow table: where nothing changed, pyarrow is never imported
+    con.execute("create or replace temp table present as select unnest($1::varchar[]) as path", [sorted(paths)])
+    con.execute(
+        "create or replace temp table walked as select source_id, status from sources "
+        "where path in (select path from present) or split_part(path, ?, 1) in (select path from present)",
+        [INSIDE],
+    )
+    states = dict(con.execute("select status, count(*) from walked group by all").fetchall())
+    issues = con.execute(
+        "select code, count(*) from ingest_issues semi join walked using (source_id) group by all"
+    ).fetchall()
+    con.execute("drop table walked")
+    con.execute("drop table present")
     return states.get(REJECTED, 0), states.get(PARTIAL, 0), dict(issues)
 
 
@@ -40,14 +39,12 @@ def advice(con: duckdb.DuckDBPyConnection, named: AbstractSet[str]) -> list[str]
     """Of rejected files that the user named: name, what is wrong, what to do."""
     if not named:
         return []
-    import pyarrow as pa
-
-    with frame(con, "present", pa.table({"path": pa.array(sorted(named), pa.string())})):
-        rows = con.execute(
-            "select s.path, i.code, i.message from sources as s semi join present using (path) "
-            "join ingest_issues as i using (source_id) where s.status = 'rejected' and i.severity = 'error' "
-            "qualify row_number() over (partition by s.path order by i.code) = 1 order by all"
-        ).fetchall()
+    rows = con.execute(
+        "select s.path, i.code, i.message from sources as s join ingest_issues as i using (source_id) "
+        "where s.path in (select unnest($1::varchar[])) and s.status = 'rejected' and i.severity = 'error' "
+        "qualify row_number() over (partition by s.path order by i.code) = 1 order by all",
+        [sorted(named)],
+    ).fetchall()
     tables = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
     out = []
     for path, code, message in rows:
