@@ -64,6 +64,29 @@ def test_speedup_over_headroom(db):
     assert db.findings("speedup_over_headroom") == {"bad": 3.0}
 
 
+def test_runtime_below_floor(db):
+    """An H100 moves 3,350 GB/s and does at most 1,979 TFLOP/s in 8 bits: 1 GB takes 299 us, 1e12 operations 505 us."""
+
+    def profile(run_id, runtime_us, gpu_us, gbs, intensity=None, **more):
+        db.add("runs", run_id=run_id, runtime_us=runtime_us, **({"hardware": "NVIDIA H100 80GB HBM3", "correct": True} | more))
+        for name, value in (("gpu_time", gpu_us), ("dram.bandwidth", gbs), ("arithmetic_intensity", intensity)):
+            if value is not None:
+                metric(db, run_id, name, value, source="nsight")
+
+    assert db.one("select peak_tflops from gpu_sheets where gpu = 'H100'") == 989.5
+    profile("moves", 100.0, 500.0, 2000.0)
+    profile("in time", 280.0, 500.0, 2000.0)
+    profile("fits the cache", 1.0, 50.0, 2000.0)
+    profile("doubtful counter", 1.0, 500.0, 50_000.0)
+    profile("no such GPU", 1.0, 500.0, 2000.0, hardware="Abacus")
+    profile("computes", 400.0, 100.0, 1000.0, 1e4)
+    profile("computes in time", 500.0, 100.0, 1000.0, 1e4)
+    assert db.findings("runtime_below_floor") == {"moves": 100.0, "computes": 400.0}
+    found = db.rows("select run_id, message, threshold from audit_findings where code = ? order by run_id", ["runtime_below_floor"])
+    assert found[0][2] == pytest.approx(1e12 / 1979e12 * 1e6)
+    assert found[1][1:] == ("runtime of 100 us; the 1000 MB that its profile counts take the H100 at least 298.5 us", pytest.approx(1e9 / 3350e9 * 1e6))
+
+
 def test_zero_power(db):
     metric(db, "bad", "energy.per_run", 0.0)
     metric(db, "good", "energy.per_run", 0.1)
