@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from kbstats.analytics.verify.plan import Plan
+    from kbstats.analytics.verify.plan import Plan, Selection
 
 app = typer.Typer(no_args_is_help=False)
 
@@ -27,6 +27,12 @@ Model = Annotated[list[str] | None, typer.Option("--model", help="Only this mode
 Sweep = Annotated[list[str] | None, typer.Option("--sweep", help="Only this sweep; repeatable.")]
 Variant = Annotated[list[str] | None, typer.Option("--variant", help="Only this variant; repeatable.")]
 Suite = Annotated[list[str] | None, typer.Option("--suite", help="Only this suite; repeatable.")]
+Mode = Annotated[list[str] | None, typer.Option("--mode", help="Only this tool tier; repeatable.")]
+Hardware = Annotated[list[str] | None, typer.Option("--hardware", help="Only claims for this GPU; repeatable.")]
+Backend = Annotated[list[str] | None, typer.Option("--backend", help="Only this backend; repeatable.")]
+Claimed = Annotated[
+    list[str] | None, typer.Option("--claimed-precision", help="Only claims for this precision; repeatable.")
+]
 Run = Annotated[list[str] | None, typer.Option("--run", help="This run, whatever its claim; repeatable.")]
 Problems = Annotated[
     Path | None, typer.Option("--problems", help="The suite's checkout: level1/, level2/, … or KernelBench/.")
@@ -49,7 +55,8 @@ Sample = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of --sample: the same runs again.")]
 Base = Annotated[
-    list[str] | None, typer.Option("--baseline", help="compile: time against torch.compile as well (CUDA).")
+    list[str] | None,
+    typer.Option("--baseline", help="tf32, compile or max-autotune: time against it as well (CUDA); repeatable."),
 ]
 Replay = Annotated[
     Path | None,
@@ -69,51 +76,27 @@ Db = Annotated[Path | None, typer.Option("--db", help="Database file (default: k
 Form = Annotated[Format, typer.Option("--format", help="table for a person, json for a program.")]
 
 
-def _select(  # noqa: PLR0917  one argument an option
-    top: int,
-    level: list[int] | None,
-    model: list[str] | None,
-    sweep: list[str] | None,
-    variant: list[str] | None,
-    suite: list[str] | None,
-    run: list[str] | None,
-    problems: Path | None,
-    shim: list[Path] | None,
-    precision: str | None,
-    db: Path | None,
-    flagged: bool,
-    sample: int | None,
-    seed: int,
-) -> Plan:
-    from kbstats.analytics import warehouse
+def _select(chosen: Selection, problems: Path | None, shim: list[Path] | None, precision: str | None, db: Path) -> Plan:
+    from kbstats.analytics import offers, warehouse
     from kbstats.analytics.verify import plan
-    from kbstats.ingest.errors import UsageError
+    from kbstats.ingest.errors import KbstatsError, UsageError
 
     if problems is None:
         raise UsageError("the references are needed", hint="name the suite's checkout with --problems DIR")
     if not problems.is_dir():
         raise UsageError("no such folder", location=problems, hint="--problems takes the suite's checkout")
-    chosen = plan.Selection(
-        top,
-        level or (),
-        model or (),
-        sweep or (),
-        variant or (),
-        suite or (),
-        run or (),
-        flagged=flagged,
-        sample=sample,
-        seed=seed,
-    )
-    con = warehouse.open_read(db or warehouse.default_db())
+    con = warehouse.open_read(db)
     try:
         made = plan.make(
             con, chosen, problems.resolve(), shim=shim or (), precision=precision, version=warehouse.version()
         )
+        unmet = [] if made.items else offers.missing(con, plan.filters_of(chosen))
     finally:
         con.close()
-    for line in made.left_out:
-        typer.echo(f"left out: {line}", err=True)
+    for line in [*(f"left out: {name}" for name in made.left_out), *unmet]:
+        typer.echo(line, err=True)
+    if not made.items:
+        raise KbstatsError("nothing to verify", hint="see the lines above, or loosen the filters")
     return made
 
 
@@ -130,15 +113,19 @@ def _run(
     devices: str | None = None,
     engine_options: list[str] | None = None,
 ) -> list[dict[str, Any]]:
-    from kbstats.analytics.verify.runner.session import NoVerdictError, Session, run_items
+    from kbstats.analytics.verify.runner import BASELINES
+    from kbstats.analytics.verify.runner.session import NoVerdictError, Session, check_writable, run_items
     from kbstats.ingest.errors import KbstatsError, UsageError
 
     kind, _, number = device.partition(":")
     if kind not in ("cpu", "cuda") or (number and not number.isdigit()) or (kind == "cpu" and number):
         raise UsageError(f"no such device: {device}", hint="--device cuda, cuda:N or cpu")
-    if any(b != "compile" for b in baselines or ()):
-        raise UsageError("no such baseline", hint="--baseline compile; eager is always timed")
+    if unknown := set(baselines or ()) - set(BASELINES):
+        raise UsageError(f"no such baseline: {min(unknown)}", hint=f"{', '.join(BASELINES)}; eager is always timed")
     try:
+        if output:
+            # Not behind a run that took minutes.
+            check_writable(output)
         if engine or devices:
             from kbstats.analytics.executors import verifying
             from kbstats.analytics.verify.runner.schedule import Options
@@ -164,21 +151,6 @@ def _run(
         raise KbstatsError(str(error), hint=error.hint) from error
 
 
-def _runs_of(results: Path) -> list[str]:
-    """Return the runs whose results a file holds."""
-    import json
-
-    from kbstats.analytics.verify.schema import check_file
-    from kbstats.ingest.errors import UsageError
-
-    check_file(results)
-    documents = (json.loads(line) for line in results.read_text(encoding="utf-8").splitlines() if line.strip())
-    runs = list(dict.fromkeys(run for d in documents for run in d.get("run_ids", [])))
-    if not runs:
-        raise UsageError("no result in the file names a run", location=results, hint="give --kernel-file, or a bundle")
-    return runs
-
-
 def _print(documents: list[dict[str, Any]], fmt: Format, *, single: bool) -> None:
     if fmt is Format.json:
         import json
@@ -202,6 +174,10 @@ def verify(  # noqa: PLR0917  one argument an option
     sweep: Sweep = None,
     variant: Variant = None,
     suite: Suite = None,
+    mode: Mode = None,
+    hardware: Hardware = None,
+    backend: Backend = None,
+    claimed_precision: Claimed = None,
     run: Run = None,
     problems: Problems = None,
     shim: Shim = None,
@@ -241,8 +217,10 @@ def verify(  # noqa: PLR0917  one argument an option
     """
     if ctx.invoked_subcommand:
         return
-    from kbstats.ingest.errors import KbstatsError, UsageError
+    from kbstats.ingest.errors import UsageError
 
+    if claim is not None and not (0.0 < claim < float("inf")):
+        raise UsageError("a claim is a speedup", hint="--claim takes a number above 0, as 2.3")
     if (kernel_file is None) != (reference_file is None):
         raise UsageError("--kernel-file and --reference-file go together")
     if kernel_file is not None and reference_file is not None:
@@ -259,14 +237,17 @@ def verify(  # noqa: PLR0917  one argument an option
         _print(documents, fmt, single=True)
         return
     from kbstats.analytics import warehouse
-    from kbstats.analytics.verify.importing import import_results
+    from kbstats.analytics.verify.importing import import_results, runs_of
+    from kbstats.analytics.verify.plan import Selection
 
     if replay is not None:
-        run = [*(run or []), *_runs_of(replay)]
-    made = _select(top, level, model, sweep, variant, suite, run, problems, shim, precision, db, flagged, sample, seed)
-    if not made.items:
-        raise KbstatsError("nothing to verify", hint="see the lines above, or loosen the filters")
+        run = [*(run or []), *runs_of(replay)]
     where = db or warehouse.default_db()
+    chosen = Selection(
+        top, level or (), model or (), sweep or (), variant or (), suite or (), run or (), mode or (), hardware or (),
+        backend or (), claimed_precision or (), flagged=flagged, sample=sample, seed=seed,
+    )  # fmt: skip
+    made = _select(chosen, problems, shim, precision, where)
     results = output or where.resolve().parent / "verifications.jsonl"
     documents = _run(
         made.items, device, results, budget_s=budget_s, no_sandbox=no_sandbox, baselines=baseline, replay=replay,
@@ -286,6 +267,10 @@ def plan_command(  # noqa: PLR0917  one argument an option
     sweep: Sweep = None,
     variant: Variant = None,
     suite: Suite = None,
+    mode: Mode = None,
+    hardware: Hardware = None,
+    backend: Backend = None,
+    claimed_precision: Claimed = None,
     run: Run = None,
     problems: Problems = None,
     shim: Shim = None,
@@ -301,12 +286,13 @@ def plan_command(  # noqa: PLR0917  one argument an option
     Example: kbstats verify plan --top 20 --problems problems/ -o bundle/
     """
     from kbstats.analytics.verify import plan
-    from kbstats.analytics.warehouse import version
-    from kbstats.ingest.errors import KbstatsError
+    from kbstats.analytics.warehouse import default_db, version
 
-    made = _select(top, level, model, sweep, variant, suite, run, problems, shim, precision, db, flagged, sample, seed)
-    if not made.items:
-        raise KbstatsError("nothing to verify", hint="see the lines above, or loosen the filters")
+    chosen = plan.Selection(
+        top, level or (), model or (), sweep or (), variant or (), suite or (), run or (), mode or (), hardware or (),
+        backend or (), claimed_precision or (), flagged=flagged, sample=sample, seed=seed,
+    )  # fmt: skip
+    made = _select(chosen, problems, shim, precision, db or default_db())
     plan.write_bundle(made, output, version=version())
     typer.echo(
         f"{len(made.items)} kernels in {output}; there: python {output.name}/run.py -o results.jsonl --device {device}"

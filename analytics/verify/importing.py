@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from kbstats.analytics.verify import schema
+from kbstats.ingest.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,3 +35,17 @@ def import_results(paths: Sequence[Path], db: Path) -> tuple[int, IngestSummary]
     finally:
         con.close()
     return count, summary
+
+
+def runs_of(results: Path) -> list[str]:
+    """Return the runs whose results a file holds.
+
+    Raises:
+        UsageError: if none of its results names a run.
+    """
+    schema.check_file(results)
+    documents = (json.loads(line) for line in results.read_text(encoding="utf-8").splitlines() if line.strip())
+    runs = list(dict.fromkeys(run for d in documents for run in d.get("run_ids", [])))
+    if not runs:
+        raise UsageError("no result in the file names a run", location=results, hint="give --kernel-file, or a bundle")
+    return runs

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbstats.analytics.verify import problems, shims
 from kbstats.analytics.verify.runner import BUNDLE_SCHEMA, PROTOCOL
-from kbstats.analytics.verify.runner.items import Item, source_sha256
+from kbstats.analytics.verify.runner.items import CASTS, Item, source_sha256
 from kbstats.ingest.errors import KbstatsError, UsageError
 
 if TYPE_CHECKING:
@@ -36,6 +36,10 @@ if __name__ == "__main__":
 '''  # noqa: E501  one line for a person
 
 
+PRECISIONS = {*CASTS, "fp32", "float32"}
+"""What `--precision` takes; fp32 leaves model and inputs as they are."""
+
+
 @dataclass(frozen=True)
 class Selection:
     """Which runs to choose. Empty lists mean no filter."""
@@ -47,6 +51,12 @@ class Selection:
     variants: Sequence[str] = ()
     suites: Sequence[str] = ()
     runs: Sequence[str] = ()
+    modes: Sequence[str] = ()
+    hardwares: Sequence[str] = ()
+    """GPUs of the claims."""
+    backends: Sequence[str] = ()
+    precisions: Sequence[str] = ()
+    """Precisions of the claims, whatever they are run in."""
     flagged: bool = False
     """Only runs with an audit finding that blocks something."""
     sample: int | None = None
@@ -62,18 +72,36 @@ class Plan:
     left_out: list[str] = field(default_factory=list)
 
 
+FILTERS = ("levels", "models", "sweeps", "variants", "suites", "modes", "hardwares", "backends", "precisions")
+"""The filters of a board, all of which choose here too."""
+
+
+def filters_of(chosen: Selection) -> dict[str, Any]:
+    """Return the board's filters as the macros take them, None for those that are not set."""
+    return {name: list(getattr(chosen, name)) or None for name in FILTERS}
+
+
 def candidates(con: duckdb.DuckDBPyConnection, chosen: Selection) -> list[dict[str, Any]]:
     """Return the rows of the macro `verify_candidates`, best claim first."""
     query = """
         from verify_candidates(levels := $levels, models := $models, sweeps := $sweeps, variants := $variants,
-            suites := $suites, run_ids := $runs, flagged := $flagged)
+            suites := $suites, modes := $modes, hardwares := $hardwares, backends := $backends,
+            precisions := $precisions, run_ids := $runs, flagged := $flagged)
     """
-    names = ("levels", "models", "sweeps", "variants", "suites", "runs")
-    given: dict[str, Any] = {k: list(getattr(chosen, k)) or None for k in names}
-    given["flagged"] = chosen.flagged
+    given = filters_of(chosen) | {"runs": list(chosen.runs) or None, "flagged": chosen.flagged}
     result = con.execute(query, given)
     columns = [d[0] for d in result.description]
     return [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
+
+
+def check_precision(name: str | None) -> None:
+    """Refuse a precision that no kernel could be run in.
+
+    Raises:
+        UsageError: naming those there are.
+    """
+    if name is not None and name.lower() not in PRECISIONS:
+        raise UsageError(f"no such precision: {name}", hint=f"--precision {', '.join(sorted(PRECISIONS))}")
 
 
 def make(
@@ -93,6 +121,7 @@ def make(
     Raises:
         UsageError: if a run asked for by id is not in the database.
     """
+    check_precision(precision)
     plan = Plan()
     items: dict[tuple, Item] = {}
     rows = candidates(con, chosen)
@@ -171,6 +200,7 @@ def from_files(
     kernel: Path, reference: Path, *, claim: float | None, shim: Sequence[Path], precision: str | None, version: str
 ) -> Item:
     """Return the item for one kernel file and its reference, without a database."""
+    check_precision(precision)
     k, r = read_source(kernel), read_source(reference)
     given = shims.shims_for(r, shim)
     found = problems.helpers(

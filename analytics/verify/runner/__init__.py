@@ -23,3 +23,6 @@ BUNDLE_SCHEMA = "kbstats.bundle/1"
 
 FALLBACK_VERSION = "0+unknown"
 """What `kbstats_version` says when the bundle does not name a version."""
+
+BASELINES = ("tf32", "compile", "max-autotune")
+"""What `--baseline` takes beside eager, which is always timed."""

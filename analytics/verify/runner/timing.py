@@ -106,7 +106,7 @@ class Timer:
     def _pair(self) -> Pair | Refusal:
         v, since = self.v, time.monotonic()
         # All sides of a pair run on one core, in turn.
-        self.core = v.rng.choice(v.session.cores) if v.session.cores else None
+        self.core = v.rng.choice(v.cores) if v.cores else None
         self.based.clear()
         specs = v.oracle.ask({"op": "model", "seed": v.first_seed, "to": ["cand_in", "ref_in", "ctl_in"]})
         names = ["ref", "cand", "ctl"] if self.control else ["ref", "cand"]
@@ -115,7 +115,7 @@ class Timer:
         at = names[0]
         try:
             for at in names:
-                sides[at] = Side(v, at, reference=at != "cand", base=self.base)
+                sides[at] = Side(v, at, reference=at != "cand", base=self.base, core=self.core)
             # All at once: an import and a CUDA context take their time.
             tokens = {at: sides[at].worker.begin({"op": "load"}) for at in names}
             for at in names:
