@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PARTS = ("adversaries", "honest", "persistent", "power", "same", "loaded", "twice", "noop")
+CODE = hashlib.sha256(b"".join(p.read_bytes() for p in sorted(Path(machine.__file__).parent.glob("*.py")))).hexdigest()[
+    :16
+]
+"""What the verifier consists of: a row of other code is no result of this one."""
 KEPT = ("verdict", "gate", "badges", "speedup", "speedup_lo", "speedup_hi", "verified_calls", "baselines", "witness")
 """Fields of a result document that a row keeps."""
 
@@ -81,7 +86,8 @@ class Suite:
         self.left_out: list[str] = []
         if args.resume and args.resume.exists():
             before = json.loads(args.resume.read_text(encoding="utf-8"))
-            self.rows = [r for r in before["rows"] if r["protocol"] == PROTOCOL]
+            here = before["machine"] == self.where()
+            self.rows = [r for r in before["rows"] if here and r["protocol"] == PROTOCOL and r["code"] == CODE]
         self.done = {r["key"] for r in self.rows}
 
     def run(self, todo: list[cases.Case]) -> None:
@@ -109,7 +115,8 @@ class Suite:
         if self.args.documents:
             with self.args.documents.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"case": f"{case.part} {case.name}", **doc}, default=str) + "\n")
-        row = {"part": case.part, "name": case.name, "key": case.key, "protocol": PROTOCOL, "ok": bool(case.good(doc))}
+        row = {"part": case.part, "name": case.name, "key": case.key, "protocol": PROTOCOL, "code": CODE}
+        row["ok"] = bool(case.good(doc))
         row |= {k: doc[k] for k in KEPT} | {"spent_s": doc["seconds"], "at": doc["verified_at"]}
         row["power"] = next((c["detail"] for c in doc["checks"] if c["gate"] == "power"), {})
         self.rows.append(row)
@@ -119,13 +126,16 @@ class Suite:
         if not row["ok"]:
             print(f"     {json.dumps(row['witness'])[:400]} {row['badges']}", flush=True)
 
+    def where(self) -> dict[str, Any]:
+        """Return what the rows were measured on."""
+        return {k: self.session.machine.get(k) for k in ("gpu", "cpu", "cores", "torch", "cuda", "driver")}
+
     def document(self) -> dict[str, Any]:
         """Return what is written to the results file."""
-        where = {k: self.session.machine.get(k) for k in ("gpu", "cpu", "cores", "torch", "cuda", "driver")}
         return {
-            "machine": where,
+            "machine": self.where(),
             "date": datetime.now(UTC).date().isoformat(),
-            "targets": targets(self.rows),
+            "targets": targets(self.rows, asked=self.args.parts.split(",")),
             "left_out": self.left_out,
             "rows": self.rows,
         }

@@ -15,10 +15,15 @@ with matched as (
         case
             when v.verdict not in ('CONFIRMED', 'CONFIRMED_FASTER', 'SLOWER_THAN_CLAIMED', 'INCONCLUSIVE') then v.verdict
             when not own_gpu or r.speedup is null or v.speedup is null then v.verdict
+            -- Measured is the speedup against eager; a claim against another baseline is another claim.
+            when coalesce(r.baseline, 'eager') not ilike 'eager%' then v.verdict
             when v.verdict = 'INCONCLUSIVE' and (v.correctness <> 'passed' or v.speedup_lo is null) then v.verdict
             when abs(r.speedup - v.claimed_speedup) <= 0.01 * r.speedup then v.verdict
             when coalesce(v.speedup_lo, v.speedup) > 1.05 * r.speedup then 'CONFIRMED_FASTER'
-            when coalesce(v.speedup_lo, v.speedup) >= 0.95 * r.speedup then 'CONFIRMED'
+            when
+                coalesce(v.speedup_lo, v.speedup) >= 0.95 * r.speedup
+                and (coalesce(v.speedup_lo, v.speedup) > 1.01 or r.speedup <= 1.01)
+                then 'CONFIRMED'
             when coalesce(v.speedup_hi, v.speedup) < 0.95 * r.speedup then 'SLOWER_THAN_CLAIMED'
             else 'INCONCLUSIVE'
         end as verdict,

@@ -70,13 +70,14 @@ def test_a_worker_makes_the_bytes_that_the_judge_expects() -> None:
     loops = timed_loops.Loops(harness)
     for seed in (11, 12):
         slots = loops.seeded({"args": spec, "base": 0, "count": 3, "seed": seed})
-        generator = torch.Generator().manual_seed(seed)
-        for index, tensor in enumerate(base):
-            flat = tensors.dense(tensor).as_strided((tensor.numel(),), (1,))
-            want = chain.fresh(flat, 3, generator)
-            for i, (args, _) in enumerate(slots):
+        for i, (args, _) in enumerate(slots):
+            loops.draw(i, seed + i)
+            generator = torch.Generator().manual_seed(seed + i)
+            for index, tensor in enumerate(base):
+                flat = tensors.dense(tensor).as_strided((tensor.numel(),), (1,))
+                want = chain.fresh(flat, 1, generator)[0]
                 assert args[index].stride() == tensor.stride()
-                assert torch.equal(args[index].as_strided((tensor.numel(),), (1,)), want[i])
+                assert torch.equal(args[index].as_strided((tensor.numel(),), (1,)), want)
     assert slots[0][0] is loops.slots[0][0]
 
 
@@ -91,6 +92,9 @@ class _Event:
 
     def elapsed_time(self, _: _Event) -> float:
         return 0.25
+
+    def query(self) -> bool:
+        return False
 
 
 @pytest.mark.parametrize("mode", ["eager", "busy"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kbstats.analytics.verify.runner import BASELINES, challenge
 from kbstats.analytics.verify.runner.pairs import Pair, Timed
 
 REF_S, TRUE_S, FLUSH_S = 50e-6, 150e-6, 300e-6
@@ -18,7 +19,8 @@ def pair(told_s: float, noise: float) -> Pair:
             p.outer[side].append(real * noise + FLUSH_S)
             p.gaps[side].append((real - inner) * noise + FLUSH_S)
     for mode in ("busy", "graph"):
-        p.modes[mode] = {"ref": [20e-6] * 4, "cand": [told_s] * 4}
+        p.modes[mode] = {"ref": [20e-6] * 4, "cand": [told_s] * 4, "ctl": [20e-6] * 4}
+        p.mode_outer[mode] = {"ref": [20e-6 + FLUSH_S] * 2, "cand": [TRUE_S + FLUSH_S] * 2}
     return p
 
 
@@ -51,10 +53,48 @@ def test_an_honest_clock_counts_in_all() -> None:
     assert {r["baseline"] for r in honest.rows("eager")} == {"eager", "gpu_busy", "cuda_graph"}
 
 
-def test_pairs_whose_clocks_differ_are_dropped_while_three_are_left() -> None:
+def test_pairs_whose_clocks_differ_are_dropped() -> None:
     four = [pair(TRUE_S, 1.0) for _ in range(4)]
     four[0].clocks = {"ref": 1980, "cand": 1900}
     assert len(Timed(four, 16, fresh=True, count=4).used()) == 3
     four[1].slowed = True
-    # Fewer than three would be left: all count rather than none.
+    # Two are left: no speed is decided by those, and the report says how many went.
+    few = Timed(four, 16, fresh=True, count=4)
+    assert len(few.used()) == 2
+    assert few.baselines("eager")["eager"]["dropped_pairs"] == 2
+    assert [r["kept"] for r in few.rows("eager") if r["baseline"] == "eager"] == [False, False, True, True]
+    for p in four:
+        p.slowed = True
     assert len(Timed(four, 16, fresh=True, count=4).used()) == 4
+
+
+@pytest.mark.parametrize("n", [3, 8, 12])
+def test_sleeping_beside_the_clock_does_not_loosen_the_bound(n: int) -> None:
+    # 1.8x by its own clock for the reference's own work, and a long sleep behind the calls of one pair.
+    pairs = []
+    for i in range(n):
+        p = pair(REF_S / 1.8, 1.0 + 0.002 * (i - n / 2))
+        p.outer["cand"] = [REF_S + FLUSH_S + (5e-3 if i == 1 else 0.0)] * 4
+        p.gaps["cand"] = [g - TRUE_S + REF_S for g in p.gaps["cand"]]
+        pairs.append(p)
+    slept = Timed(pairs, 4 * n, fresh=True, count=4)
+    assert slept.overruled
+    assert slept.speed().low < 1.01
+    assert slept.speed().high < 1.1
+
+
+def test_a_clock_that_lies_in_one_mode_alone_does_not_count_there() -> None:
+    pairs = [pair(TRUE_S, n) for n in (0.99, 1.0, 1.01)]
+    for p in pairs:
+        p.modes["graph"]["cand"] = [1e-6] * 4
+    honest = Timed(pairs, 12, fresh=True, count=4)
+    assert not honest.overruled
+    assert honest.mode("busy") is not None
+    assert honest.mode("graph") is None
+    assert "contradict" in honest.baselines("eager")["cuda_graph"]["missing"]
+    assert {r["baseline"] for r in honest.rows("eager")} == {"eager", "gpu_busy"}
+
+
+def test_every_baseline_that_can_be_asked_for_exists() -> None:
+    assert set(challenge.FURTHER) == set(BASELINES)
+    assert len({b.name for b in challenge.FURTHER.values()}) == len(BASELINES)

@@ -56,10 +56,10 @@ def test_words_on_a_claim(low: float, high: float, claim: float | None, want: st
     assert judge_speed(Speed(1.5, low, high), claim, precision_class="own", timed_pairs=8) == (want, None)
 
 
-def test_one_pair_cannot_decide_and_two_can() -> None:
+def test_two_pairs_cannot_decide_and_three_can() -> None:
     speed = Speed(2.0, 1.95, 2.05)
-    assert judge_speed(speed, 2.0, precision_class="own", timed_pairs=1) == ("INCONCLUSIVE", None)
-    assert judge_speed(speed, 2.0, precision_class="own", timed_pairs=2) == ("CONFIRMED", None)
+    assert judge_speed(speed, 2.0, precision_class="own", timed_pairs=2) == ("INCONCLUSIVE", None)
+    assert judge_speed(speed, 2.0, precision_class="own", timed_pairs=3) == ("CONFIRMED", None)
 
 
 def test_a_lower_precision_is_said_before_anything_else() -> None:

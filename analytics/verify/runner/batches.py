@@ -69,7 +69,7 @@ def fill(oracle: Oracle, m: dict[str, Any]) -> dict[str, Any]:
     # What the slots have in common (signs and zeros of one draw, its integers) can be learned from the first of them.
     redrawn = None if seeded else _redraw(oracle, base, count, m["seed"])
     fresh = all(floats) or bool(redrawn)
-    oracle.block, oracle.block_base = [], base
+    oracle.block, oracle.block_base, oracle.block_seed = [], base, m["seed"] if seeded else None
     for index, (leaf, at) in enumerate(zip(leaves, offsets, strict=True)):
         flat = (leaf.as_strided((leaf.numel(),), (1,)) if leaf.numel() else leaf.reshape(-1)).to(device)
         if redrawn:
@@ -79,7 +79,7 @@ def fill(oracle: Oracle, m: dict[str, Any]) -> dict[str, Any]:
                 noise = torch.rand(block[len(rows) :].shape, generator=generator, device=device)
                 block[len(rows) :] *= (0.5 + 0.5 * noise).to(block.dtype)
         else:
-            block = chain.fresh(flat, count, generator)
+            block = flat[None] if seeded else chain.fresh(flat, count, generator)
         oracle.block.append((at, block))
         for name in m["to"] if not seeded else ():
             _slots(oracle, name, oracle.slots_at + at, block, stride).copy_(block)
@@ -129,7 +129,7 @@ def judge(oracle: Oracle, m: dict[str, Any]) -> dict[str, Any]:
     Returns:
         `ok`, the number of calls judged, and for a refusal `what`, the slot and a witness.
     """
-    slots, device = m["slots"], oracle.problem.device
+    slots, device, seeded = m["slots"], oracle.problem.device, oracle.block_seed is not None
     count = len(slots)
     got, offset = [], m["out"]
     for want in oracle.timed_outputs:
@@ -147,7 +147,7 @@ def judge(oracle: Oracle, m: dict[str, Any]) -> dict[str, Any]:
             return {"ok": False, "n": count, "what": "deferred", "witness": witness}
         digests = told
     factors = chain.factors(digests, m["salt"])[slots]
-    chosen = [(at, block[slots]) for at, block in oracle.block]
+    chosen = _drawn(oracle, digests, slots) if seeded else [(at, block[slots]) for at, block in oracle.block]
     bent = _follow(chosen, factors)
     right = _answers(oracle, bent, count)
     wrong, spared = _compare(oracle, got, right, chosen), 0
@@ -179,6 +179,18 @@ def _slot(oracle: Oracle, blocks: Block, slot: int) -> Any:
 
 Block = list[tuple[int, torch.Tensor]]
 """Offset and (slots, elements) of each input tensor."""
+
+
+def _drawn(oracle: Oracle, digests: torch.Tensor, slots: list[int]) -> Block:
+    """Draw the bytes of these slots as the worker drew them, each from the answer before it."""
+    before = [0, *digests.tolist()]
+    rows: list[list[torch.Tensor]] = [[] for _ in oracle.block]
+    for i in slots:
+        seed = chain.slot_seed(oracle.block_seed, before[i], i)
+        generator = torch.Generator(oracle.problem.device).manual_seed(seed)
+        for drawn, (_, base) in zip(rows, oracle.block, strict=True):
+            drawn.append(chain.fresh(base[0], 1, generator)[0])
+    return [(at, torch.stack(drawn)) for (at, _), drawn in zip(oracle.block, rows, strict=True)]
 
 
 def _follow(blocks: Block, factors: torch.Tensor) -> Block:

@@ -1,5 +1,10 @@
 """The chain through a block of timed calls: the inputs of a call depend on the answer before it.
 
+On a GPU the bytes of a call's inputs are drawn from the answer before it (`slot_seed`): nothing of them is known
+while the call in front runs. On the CPU, and for inputs of integers alone, they stand there from the block's
+beginning. On both some elements are then multiplied by a factor that is made from the same answer, on a GPU behind
+the flush: for a linear kernel that alone would be little, since it can work on both parts ahead.
+
 Both ends use these functions: the worker on the memory it times in, the oracle on the bytes that came
 back. The factor has eight significant bits, so it is exact in every floating type, and a product with
 it rounds alike on a CPU and a GPU. Zeros, signs and a range of [0, 1] stay what they are.
@@ -47,6 +52,11 @@ def factor_tensor(digest: torch.Tensor, salt: int, number: int) -> torch.Tensor:
     """Do the same on the device, without waiting for it (overflow does not reach the bits that are used)."""
     bits = (digest * MULTIPLIER + (salt + 97 * number)) >> SHIFT & MASK
     return bits.to(torch.float32) / 256 + 0.5
+
+
+def slot_seed(seed: int, digest: int, number: int) -> int:
+    """Return the seed of the bytes of call `number`, which is not known before the answer in front of it."""
+    return (seed ^ (digest * 0x9E3779B97F4A7C15 + number)) & ((1 << 62) - 1)
 
 
 def nudge(flats: Sequence[torch.Tensor], number: float) -> None:

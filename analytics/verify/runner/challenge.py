@@ -69,10 +69,17 @@ class Baseline:
     name: str = "eager"
     autocast: str | None = None
     """`tf32`, `float16` or `bfloat16`: the candidate's own precision class, where it is a lower one."""
-    compiled: bool = False
+    compile_mode: str | None = None
+    """A mode of torch.compile, None to run as it is."""
 
 
 EAGER = Baseline()
+FURTHER = {
+    "tf32": Baseline("eager_tf32", "tf32"),
+    "compile": Baseline("compile", compile_mode="default"),
+    "max-autotune": Baseline("compile_max_autotune", compile_mode="max-autotune-no-cudagraphs"),
+}
+"""What can be asked for beside eager. CUDA graphs are a mode of their own, for both sides alike."""
 
 
 def job_text(
@@ -89,7 +96,7 @@ def job_text(
             "helpers": item.helpers if reference else {},
             "cast": item.cast,
             "autocast": base.autocast if reference else None,
-            "compile": base.compiled and reference,
+            "compile": base.compile_mode if reference else None,
             "threads": threads,
             "capability": capability,
         }
@@ -111,9 +118,8 @@ class Side:
     ) -> None:
         """Fork it; `build` hides the GPU from it, `core` holds it to one core of a CPU run."""
         self.layout = v.files.layout
-        self.rests = v.device == "cpu"
         box = vars(v.box(side)) | ({"gpu": False} if build else {})
-        box |= {"cores": (core,)} if self.rests and core is not None else {}
+        box |= {"cores": (core,)} if v.device == "cpu" and core is not None else {}
         job = memory.text_file(
             job_text(
                 v.item,
@@ -160,7 +166,9 @@ class Side:
         """Ask for the answers of some slots of the last block."""
         lay = self.layout
         message = {"op": "deliver", "slots": slots, "out": lay.outs_at, "out_stride": lay.out_stride}
-        return self.worker.request(message, timeout_s)[0]
+        reply, _ = self.worker.request(message, timeout_s)
+        self.worker.freeze()
+        return reply
 
     def profile(self, args: dict[str, Any], room: int, timeout_s: float) -> wire.Reply:
         """Ask for the kernels of one call."""
@@ -192,9 +200,8 @@ class Side:
             **block,
         }
         answer = self.worker.request(message, timeout_s)
-        if self.rests:
-            # The next block's bytes are written while it stands still, and nothing of it runs in another's turn.
-            self.worker.freeze()
+        # The next block's bytes are written while it stands still, and nothing of it runs in another's turn.
+        self.worker.freeze()
         return answer
 
 

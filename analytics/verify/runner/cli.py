@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import agreement
+from . import BASELINES, agreement
 from .items import BundleError, Item, against_itself, load_bundle
 from .schedule import Options, Pool, devices_of
 from .session import NoVerdictError, Session, run_items
@@ -40,8 +40,8 @@ def parser() -> argparse.ArgumentParser:
         "--baseline",
         action="append",
         default=[],
-        choices=["compile"],
-        help="time against torch.compile as well (CUDA; some 20 s a problem)",
+        choices=BASELINES,
+        help="time against this as well, on CUDA: TF32 allowed, torch.compile (some 20 s a problem), its max-autotune",
     )
     p.add_argument("--no-sandbox", action="store_true", help="run without walls; such results never count")
     return p

@@ -48,7 +48,17 @@ def quick_cores(count: int = 3) -> list[int]:
 
 def other_cores(reserved: Sequence[int]) -> list[int]:
     """Return the cores that builds may use: all but those on which sides are measured."""
-    return sorted(os.sched_getaffinity(0) - set(reserved))
+    return sorted(os.sched_getaffinity(0) - {each for core in reserved for each in siblings(core)})
+
+
+def siblings(core: int) -> set[int]:
+    """Return a core and those that are the same one to the hardware."""
+    found = {core}
+    for part in _read(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list").strip().split(","):
+        first, _, last = part.partition("-")
+        if first.isdigit():
+            found |= set(range(int(first), int(last or first) + 1))
+    return found
 
 
 def _loop() -> float:

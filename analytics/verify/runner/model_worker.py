@@ -41,7 +41,7 @@ class Harness:
         self.state = wire.STATE_NONE
         self.kept: list[torch.Tensor] = []
         self.cache: dict[str, list[Any]] = {}
-        self.bent: dict[int, list[torch.Tensor]] = {}
+        self.bent: dict[int, tuple[list[Any], list[torch.Tensor]]] = {}
         self.cast = getattr(torch, self.job["cast"]) if self.job.get("cast") else None
         self.loops: timed_loops.Loops | None = None
 
@@ -86,7 +86,7 @@ class Harness:
         gc.disable()
         self.loops = None
         if self.job["compile"]:
-            self.model = torch.compile(self.model)
+            self.model = torch.compile(self.model, mode=self.job["compile"])
         if self.job["autocast"] in {"float16", "bfloat16"}:
             inner, kind, dtype = self.model, self.device.partition(":")[0], getattr(torch, self.job["autocast"])
 
@@ -135,8 +135,9 @@ class Harness:
     def flats(self, args: list[Any]) -> list[torch.Tensor]:
         """Return the elements of a slot's inputs that change between two calls; see chain."""
         if id(args) not in self.bent:
-            self.bent[id(args)] = [chain.flat(t) for t in tensors.leaves(args) if chain.bends(t)]
-        return self.bent[id(args)]
+            # With the list itself: an address that is freed becomes another's.
+            self.bent[id(args)] = args, [chain.flat(t) for t in tensors.leaves(args) if chain.bends(t)]
+        return self.bent[id(args)][1]
 
     def describe(self, value: Any) -> tuple[list[torch.Tensor], list[wire.Output]]:
         """Flatten a result and state its structure."""

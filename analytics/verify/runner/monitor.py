@@ -71,11 +71,15 @@ class Monitor:
             return None
         index = int(device.partition(":")[2] or 0)
         visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
-        if all(v.strip().isdigit() for v in visible) and index < len(visible):
-            index = int(visible[index])
-        if nvml.nvmlInit_v2() or nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(self._handle)):
+        name = visible[index].strip() if index < len(visible) else ""
+        if nvml.nvmlInit_v2():
             return None
-        return nvml
+        if name.startswith(("GPU-", "MIG-")):
+            failed = nvml.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(self._handle))
+        else:
+            index = int(name) if all(v.strip().isdigit() for v in visible) and name else index
+            failed = nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(self._handle))
+        return None if failed else nvml
 
     def _number(self, name: str, *args: Any, kind: Any = ctypes.c_uint) -> int | None:
         value = kind()

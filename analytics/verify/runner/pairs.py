@@ -29,6 +29,10 @@ class Pair:
     """What the outer clock saw beyond the inner one, seconds a call, one value a block."""
     modes: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     """Times by mode and side, of the modes beside the first."""
+    mode_outer: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    """Seconds a call of their blocks, by the outer clock."""
+    beside: float = 1.0
+    """How many times longer the reference takes beside the candidate than alone, behind it."""
     spans: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: {"ref": [], "cand": [], "ctl": []})
     blocks: dict[str, list[float]] = field(default_factory=lambda: {"ref": [], "cand": [], "ctl": []})
     """The median of each block, two a round."""
@@ -54,13 +58,7 @@ class Pair:
 
     def outer_ratio(self) -> float | None:
         """How many times longer the reference takes than the candidate, by the outer clock."""
-        if not self.outer["ref"] or not self.outer["cand"]:
-            return None
-        # The least of all blocks on each side: a busy machine only ever adds to a block.
-        ref = min(self.blocks["ref"])
-        more = min(self.outer["cand"]) - min(self.outer["ref"])
-        # A candidate cannot take less than nothing: 1 % of the reference is the floor.
-        return ref / max(ref + more, 0.01 * ref)
+        return outer_ratio(self.median("ref"), self.outer["ref"], self.outer["cand"])
 
     @property
     def clock_mhz(self) -> int | None:
@@ -72,6 +70,25 @@ class Pair:
         """Whether the clocks of both sides were alike and the hardware did not slow itself down."""
         known = [c for side, c in self.clocks.items() if c and side in {"ref", "cand"}]
         return not self.slowed and (len(known) < 2 or max(known) <= (1.0 + CLOCKS_APART) * min(known))
+
+
+def outer_ratio(ref_s: float, ref: list[float], cand: list[float]) -> float | None:
+    """Return how many times longer the reference takes than the candidate, from blocks timed by the outer clock.
+
+    Args:
+        ref_s: A call of the reference, by the clock in its own process.
+        ref: Seconds a call of the reference's blocks, all that surrounds a call included; two blocks a round.
+        cand: The same of the candidate's.
+
+    Returns:
+        None without blocks. The difference is the median over rounds, whose two blocks saw the machine in one mood.
+    """
+    pairs = list(zip(ref, cand, strict=False))
+    rounds = [math.fsum(c - r for r, c in pairs[i : i + 2]) / len(pairs[i : i + 2]) for i in range(0, len(pairs), 2)]
+    if not rounds:
+        return None
+    # A candidate cannot take less than nothing: 1 % of the reference is the floor.
+    return ref_s / max(ref_s + stats.median(rounds), 0.01 * ref_s)
 
 
 @dataclass
@@ -88,9 +105,8 @@ class Timed:
     """Kernels of a call, as the candidate's process saw them."""
 
     def used(self) -> list[Pair]:
-        """Return the pairs that count: those kept, or all when fewer than three were."""
-        kept = [p for p in self.pairs if p.kept]
-        return kept if len(kept) >= 3 else self.pairs
+        """Return the pairs that count: those kept, or all when none was. Fewer than three decide nothing."""
+        return [p for p in self.pairs if p.kept] or self.pairs
 
     def speed(self) -> Speed:
         """Speedup with its interval, widened by what the control deviates from 1.
@@ -134,7 +150,7 @@ class Timed:
         shorter on the candidate's side: what surrounds the calls is the same on both sides.
         """
         ratios = [r for p in self.used() if (r := p.outer_ratio()) is not None]
-        return Speed(*stats.log_interval(ratios, self.deviation())) if len(ratios) >= 2 else None
+        return bounded(ratios, self.deviation()) if len(ratios) >= 2 else None
 
     def deviation(self) -> float:
         """Mean log ratio of reference and control, 0 without one."""
@@ -144,16 +160,34 @@ class Timed:
     def mode(self, name: str) -> tuple[Speed, float, float, int] | None:
         """Return (speedup, reference seconds, candidate seconds, pairs) of another mode, None without times to trust.
 
-        No outer clock sees single calls there, so a clock that is contradicted in the first mode counts in none.
+        A clock that the outer one contradicts in the first mode counts in none, nor does one in a mode of its own.
         """
         if self.overruled:
             return None
-        found = [p.modes[name] for p in self.used() if p.modes.get(name, {}).get("cand")]
-        if len(found) < 2:
+        having = [p for p in self.used() if p.modes.get(name, {}).get("cand")]
+        if len(having) < 2:
             return None
-        sides = [(stats.median(m["ref"]), stats.median(m["cand"])) for m in found]
-        speed = Speed(*stats.log_interval([r / c for r, c in sides]))
+        found = [{side: stats.median(times) for side, times in p.modes[name].items() if times} for p in having]
+        sides = [(m["ref"], m["cand"]) for m in found]
+        off = [math.log(m["ref"] / m["ctl"]) for m in found if "ctl" in m]
+        widen = abs(math.fsum(off) / len(off)) if off else 0.0
+        speed = Speed(*stats.log_interval([r / c for r, c in sides], widen))
+        outer = [
+            ratio
+            for p, (ref, _) in zip(having, sides, strict=True)
+            if (ratio := outer_ratio(ref, p.mode_outer[name]["ref"], p.mode_outer[name]["cand"])) is not None
+        ]
+        if len(outer) >= 2 and bounded(outer, widen).high < speed.low:
+            return None
         return speed, stats.median([r for r, _ in sides]), stats.median([c for _, c in sides]), len(found)
+
+    def candidate_s(self) -> float:
+        """Seconds a call of the candidate, by the clock that counts."""
+        return stats.median([self._candidate_s(p) for p in self.used()])
+
+    def beside(self) -> float:
+        """How many times longer the reference takes beside the candidate than alone."""
+        return stats.median([p.beside for p in self.used()])
 
     def _candidate_s(self, pair: Pair) -> float:
         """Seconds a call of the candidate in one pair, by the clock that counts."""
@@ -162,10 +196,9 @@ class Timed:
 
     def rows(self, baseline: str) -> list[dict[str, Any]]:
         """Rows of the document, microseconds."""
-        used = self.used()
         rows = []
         for i, p in enumerate(self.pairs):
-            others = p.modes if baseline == "eager" and not self.overruled else {}
+            others = {k: v for k, v in p.modes.items() if baseline == "eager" and self.mode(k)}
             sides = {baseline: p.times, **{NAMES[k]: v for k, v in others.items()}}
             rows += [
                 {
@@ -173,7 +206,7 @@ class Timed:
                     "pair": i,
                     "ref_us": stats.median(times["ref"]) * 1e6,
                     "cand_us": (self._candidate_s(p) if times is p.times else stats.median(times["cand"])) * 1e6,
-                    "kept": any(p is u for u in used),
+                    "kept": p.kept,
                     "clock_mhz": p.clock_mhz,
                 }
                 for name, times in sides.items()
@@ -189,13 +222,14 @@ class Timed:
                 **_row(
                     speed,
                     stats.median([p.median("ref") for p in pairs]),
-                    stats.median([self._candidate_s(p) for p in pairs]),
+                    self.candidate_s(),
                     len(pairs),
                 ),
                 "calls_a_block": self.count,
-                "control_deviation": self.deviation(),
+                "control_deviation": self.deviation() if any(p.times["ctl"] for p in pairs) else None,
                 "outer_clock": _bounds(self.outer_speed()),
-                "dropped_pairs": len(self.pairs) - len(pairs),
+                "dropped_pairs": sum(not p.kept for p in self.pairs),
+                "reference_beside_over_alone": self.beside(),
             }
         }
         if name == "eager":
@@ -203,10 +237,19 @@ class Timed:
                 row = self.mode(mode)
                 if row:
                     found[NAMES[mode]] = _row(*row)
-                elif mode in self.missing or self.overruled:
+                elif mode in self.missing or any(mode in p.modes for p in pairs):
                     reason = "the candidate's clock and the outer one contradict each other"
                     found[NAMES[mode]] = {"missing": self.missing.get(mode, reason)}
         return found
+
+
+def bounded(ratios: list[float], widen: float) -> Speed:
+    """Return the interval of the outer clock's ratios, its high end no higher than the largest of them allows.
+
+    A candidate that sleeps in some pairs, beside its own clock, would else widen the interval that binds it.
+    """
+    value, low, high = stats.log_interval(ratios, widen)
+    return Speed(value, low, max(value, min(high, max(ratios) * math.exp(widen))))
 
 
 def _bounds(speed: Speed | None) -> list[float] | None:

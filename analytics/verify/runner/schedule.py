@@ -199,9 +199,9 @@ class Pool:
     def _plan(self, lanes: int | None, *, compiled: bool) -> list[dict[str, Any]]:
         """What each lane is told. Cores on which sides are timed belong to one device each."""
         on_gpu = self.devices[0].visible is not None
-        quick = machine.quick_cores(3 * len(self.devices)) if on_gpu and self._timed_here else []
-        if len(quick) > len(os.sched_getaffinity(0)) // 2:
-            quick = []
+        # At most half of the cores are reserved, at least one a device where there are that many.
+        each = min(3, len(os.sched_getaffinity(0)) // (2 * len(self.devices)))
+        quick = machine.quick_cores(each * len(self.devices)) if each and on_gpu and self._timed_here else []
         own = [quick[i :: len(self.devices)] for i in range(len(self.devices))]
         places = max(1, (len(os.sched_getaffinity(0)) - len(quick)) // CORES_A_BUILD)
         if lanes is None:
@@ -302,7 +302,8 @@ class Pool:
         spec = self.specs[n]
         env = dict(os.environ)
         if spec["visible"] is not None:
-            env["CUDA_VISIBLE_DEVICES"] = spec["visible"]
+            # Numbers as the driver's own tools count.
+            env |= {"CUDA_VISIBLE_DEVICES": spec["visible"], "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
         here = str(Path(__file__).resolve().parent)
         self._lanes[n] = subprocess.Popen(
             [sys.executable, "-I", "-c", BOOT, here, json.dumps(spec)], env=env, stdin=subprocess.DEVNULL, cwd="/"

@@ -54,6 +54,9 @@ FLUSH_BYTES = 256 << 20
 CYCLES_A_S = 2e9
 """Clock of the kernel that holds the GPU while the host queues a call; a little too long does no harm."""
 
+LATE_S = -1.0
+"""Stands for every time of a block in which a hold had ended before the host had queued the call behind it."""
+
 EAGER, BUSY, GRAPH = "eager", "busy", "graph"
 """Modes: launched on an idle GPU, so that launch overhead counts; queued behind a held GPU, so that it
 does not; and the same with the call captured as a CUDA graph."""
@@ -76,14 +79,17 @@ class Loops:
 
     # ------------------------------------------------------------------ slots
     def seeded(self, m: dict[str, Any]) -> list[Any]:
-        """Make the slots' bytes on the device: the same tensors as in the block before, with other contents."""
-        harness, count = self.harness, m["count"]
+        """Return the slots on the device: the same tensors as in the block before, whose contents `draw` makes."""
+        count = m["count"]
         if len(self.slots) < count:
             self._allocate(m, count)
-        generator = torch.Generator(harness.device).manual_seed(m["seed"])
-        for base, rows in zip(self.bases, self.rows, strict=True):
-            rows[:count, : base.numel()] = chain.fresh(base, count, generator)
         return self.slots[:count]
+
+    def draw(self, number: int, seed: int) -> None:
+        """Make the bytes of one slot; the trusted side makes the same when it judges."""
+        generator = torch.Generator(self.harness.device).manual_seed(seed)
+        for base, rows in zip(self.bases, self.rows, strict=True):
+            rows[number, : base.numel()] = chain.fresh(base, 1, generator)[0]
 
     def _allocate(self, m: dict[str, Any], count: int) -> None:
         harness = self.harness
@@ -132,10 +138,13 @@ class Loops:
         snapshots: list[list[torch.Tensor]] = []
         digest = torch.zeros((), dtype=torch.int64, device=harness.device)
         digests: list[torch.Tensor] = []
-        cycles = int(m["hold_s"] * CYCLES_A_S)
+        cycles, late = int(m["hold_s"] * CYCLES_A_S), False
         torch.cuda.synchronize()
         forget_persisting()
         for i, ((args, flats), (begin, end)) in enumerate(zip(slots, events, strict=True)):
+            if m["seed"] is not None:
+                # Waits for the answer in front: no bytes of this call's inputs stood anywhere before it.
+                self.draw(i, chain.slot_seed(m["seed"], int(digest), i))
             number = chain.factor_tensor(digest, m["salt"], i)
             if mode == GRAPH:
                 for static, slot in zip(tensors.leaves(self.static), tensors.leaves(args), strict=True):
@@ -155,13 +164,14 @@ class Loops:
             begin.record()
             value = self._replay() if mode == GRAPH else harness.model(*args)
             end.record()
+            late = late or (mode != EAGER and begin.query())
             # Queued right behind the call: work that it left on another stream or thread is not in it.
             snapshots.append([t.detach().clone() for t in tensors.parts(value, harness.device)])
             digest = chain.digest_of_tensors(snapshots[-1])
             digests.append(digest)
         torch.cuda.synchronize()
         for i, (begin, end) in enumerate(events):
-            times[i] = begin.elapsed_time(end) * 1e-3
+            times[i] = LATE_S if late else begin.elapsed_time(end) * 1e-3
         # What every answer was is fixed here, inside the outer clock; some are asked for afterwards.
         told = torch.stack(digests).cpu()
         MOVE(harness.out_base + m["digests"], told.data_ptr(), 8 * len(digests))

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 MARGIN = 0.05
 """How far below its claim an interval's low end may lie and still confirm it, on the same GPU model."""
 
+FEWEST_PAIRS = 3
+"""Undisturbed pairs of processes without which no speed is decided."""
+
 FASTER = 1.01
 """A speedup counts from here on: 1 % is what two equal sides differ by on a quiet machine."""
 
@@ -55,11 +58,11 @@ def judge_speed(speed: Speed, claim: float | None, *, precision_class: str, time
         speed: what was measured.
         claim: the claimed speedup, None where there is none or it was claimed for other hardware.
         precision_class: `own`, or the lower class its errors belong to.
-        timed_pairs: pairs of processes that were timed; one cannot decide.
+        timed_pairs: pairs of processes that count; fewer than three cannot decide.
     """
     if precision_class != "own":
         return "CONFIRMED_REDUCED", precision_class
-    if timed_pairs < 2:
+    if timed_pairs < FEWEST_PAIRS:
         return "INCONCLUSIVE", None
     if speed.high <= FASTER:
         return "NO_SPEEDUP", None
@@ -67,11 +70,16 @@ def judge_speed(speed: Speed, claim: float | None, *, precision_class: str, time
         return ("CONFIRMED", None) if speed.low > FASTER else ("INCONCLUSIVE", None)
     if speed.low > (1.0 + MARGIN) * claim and speed.low > FASTER:
         return "CONFIRMED_FASTER", None
-    if speed.low >= (1.0 - MARGIN) * claim:
+    if speed.low >= (1.0 - MARGIN) * claim and (speed.low > FASTER or claim <= FASTER):
         return "CONFIRMED", None
     if speed.high < (1.0 - MARGIN) * claim and speed.low > FASTER:
         return "SLOWER_THAN_CLAIMED", None
     return "INCONCLUSIVE", None
+
+
+def eager_claim(baseline: str | None) -> bool:
+    """Say whether a claim is one against eager, which is what is measured; unnamed ones are."""
+    return baseline is None or baseline.lower().startswith("eager")
 
 
 def comparable(claimed_gpu: str | None, gpu: str | None, *, from_database: bool) -> bool:
@@ -108,6 +116,7 @@ def for_claim(document: dict[str, Any], item: Item) -> dict[str, Any]:
     """Return a stored result with the word that fits another claim: what was measured does not hang on it."""
     claims = {name: getattr(item, name) for name in CLAIM}
     known = comparable(item.claimed_gpu, document["gpu_model"], from_database=bool(item.run_ids))
+    known = known and eager_claim(item.claimed_baseline)
     made = {**document, **claims, "claim_compared": item.claimed_speedup is not None and known}
     if document["speedup"] is None or all(document.get(name) == value for name, value in claims.items()):
         return made

@@ -9,12 +9,13 @@ import os
 import random
 import secrets
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from . import PROTOCOL, SCHEMA, attribution, challenge, gates, hints, machine, memory, pairs, procs, timing
 from .challenge import Checks, Limits
-from .verdict import Refusal, Speed, comparable, judge_speed
+from .verdict import FASTER, Refusal, Speed, comparable, eager_claim, judge_speed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,12 @@ PUBLIC_SEED = 42
 """The construction seed of KernelBench. A kernel with weights embedded for it passes with this one and
 fails with the next, secret one."""
 
+
+SLOWED = 1.25
+"""A reference that takes this many times longer beside the candidate than behind it, as median over pairs."""
+
+PROFILED = 0.5
+"""A candidate whose own profiler saw this much more GPU time than its events did contradicts itself."""
 
 LAUNCH_ONLY = 1.05
 """A speedup whose graph-against-graph interval ends below this is not the kernel's."""
@@ -53,7 +60,7 @@ class Verification:
             self._boxes["cand"], self.built = ready
         gpu = session.machine.get("gpu")
         known = comparable(item.claimed_gpu, gpu, from_database=bool(item.run_ids))
-        self.claim = item.claimed_speedup if known else None
+        self.claim = item.claimed_speedup if known and eager_claim(item.claimed_baseline) else None
         self.timed: pairs.Timed | None = None
         self.others: dict[str, pairs.Timed | Refusal] = {}
         self.speed: Speed | None = None
@@ -213,20 +220,26 @@ class Verification:
             refused = self._on_the_gpu(result)
             if refused:
                 return refused
-            self._more_baselines(autocast)
+            refused = self._more_baselines(autocast)
+            if refused:
+                return refused
         with self.stage("jitter"):
             challenge.jitter(self)
-        return judge_speed(self.speed, self.claim, precision_class=self.klass, timed_pairs=len(result.pairs))
+        kept = sum(p.kept for p in result.pairs)
+        return judge_speed(self.speed, self.claim, precision_class=self.klass, timed_pairs=kept)
 
     def _on_the_gpu(self, timed: pairs.Timed) -> Refusal | None:
         """Say whose kernels ran, and refuse a time that the memory cannot have made."""
         for name in attribution.badges(timed.kernels, self.item.kernel):
             self.badge(name, when=True)
-        busy, graph = timed.mode("busy"), timed.mode("graph")
+        busy, graph, outer = timed.mode("busy"), timed.mode("graph"), timed.outer_speed()
+        faster = self.speed is not None and self.speed.word == "faster"
+        self.badge("OWN_CLOCK", when=faster and (outer is None or outer.low <= FASTER))
+        self.badge("REFERENCE_SLOWED", when=timed.beside() > SLOWED)
+        seen_s = sum(k["us"] for k in timed.kernels) * 1e-6
+        self.badge("CLOCKS_DISAGREE", when=busy is not None and busy[2] < PROFILED * seen_s)
         vanishes = bool(graph and graph[0].high < LAUNCH_ONLY)
-        self.badge("LAUNCH_ONLY", when=vanishes and self.speed is not None and self.speed.word == "faster")
-        if busy is None:
-            return None
+        self.badge("LAUNCH_ONLY", when=vanishes and faster)
         if self.session.rate is None:
             asked = {"op": "bandwidth", "device": self.device}
             self.session.rate = float(self.oracle.ask(asked)["bytes_a_second"])
@@ -236,16 +249,25 @@ class Verification:
             "outputs": self.info["out_bytes"],
         }
         l2 = int(self.session.machine.get("l2_bytes") or 0)
-        found = attribution.plausibility(busy[2], sizes, self.session.rate, l2)
+        # Without a time on a held GPU the eager one bounds it from above.
+        busy_s = busy[2] if busy else timed.candidate_s()
+        found = attribution.plausibility(busy_s, sizes, self.session.rate, l2)
         self.checks.note("floor", passed=not found["implausible"], **found)
         self.badge("NEEDS_REVIEW", when=found["needs_review"])
         return Refusal("IMPLAUSIBLE", None, "floor", found, "passed") if found["implausible"] else None
 
-    def _more_baselines(self, autocast: str | None) -> None:
-        """Time what was asked for beside eager."""
-        if "compile" in self.session.baselines:
-            base = challenge.Baseline("compile", autocast, compiled=True)
-            self.others["compile"] = timing.Timer(self, base, pairs=3, most=3).run()
+    def _more_baselines(self, autocast: str | None) -> Refusal | None:
+        """Time what was asked for beside eager; a wrong or forged answer there counts like one here."""
+        for name in dict.fromkeys(self.session.baselines):
+            base = challenge.FURTHER[name]
+            if base.compile_mode:
+                base = replace(base, autocast=autocast)
+            with self.stage(base.name):
+                found = timing.Timer(self, base, pairs=3, most=3).run()
+            if isinstance(found, Refusal) and found.word in {"INCORRECT", "HACK"}:
+                return found
+            self.others[base.name] = found
+        return None
 
     def _document(self, outcome: Refusal | tuple[str, str | None]) -> dict[str, Any]:
         item, session = self.item, self.session
@@ -294,6 +316,7 @@ class Verification:
             "speedup_hi": speed.high if speed else None,
             "baseline": "eager",
             "precision_class": self.klass if correctness == "passed" else None,
+            "cores": list(session.cores) or None,
             "device": "cuda" if session.device.startswith("cuda") else "cpu",
             "gpu_model": session.machine.get("gpu"),
             "sandbox_ok": session.sandbox["ok"],
