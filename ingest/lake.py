@@ -17,6 +17,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+_REMOTE = re.compile(r"([a-z][a-z0-9+.-]+):/")
+"""Addresses of object stores and catalogues, also as a path has them, with one slash."""
 MARK = "kbstats-lake.json"
 SCHEMA = "kbstats.lake/1"
 PARTS = "_parts"
@@ -118,6 +121,13 @@ class Lake:
     """
 
     def __init__(self, folder: Path) -> None:
+        if (found := _REMOTE.match(str(folder))) is not None:
+            extension = "ducklake" if found[1] == "ducklake" else "httpfs"
+            raise UsageError(
+                f"a lake is a folder; {found[1]}: takes DuckDB's {extension} extension, which is no part of kbstats",
+                location=folder,
+                hint="mount it or copy it into a folder: docs/scale.md",
+            )
         self.folder = Path(os.path.abspath(folder))  # noqa: PTH100  resolve() would follow links
 
     @classmethod

@@ -32,8 +32,10 @@ META = "lake"
 VERIFICATION_TABLES = ("verifications", "verification_checks", "verification_timings")
 SHADOWED = ("runs", *store.RUN_TABLES, *VERIFICATION_TABLES, "run_copies", "ingest_issues")
 """Tables in which rows of several sources decide over each other."""
-MOST_SORTED = 1_000_000
-"""Rows of a table beyond which they are not sorted: several threads sum so many in any order."""
+MOST_SORTED = 122_880
+"""Rows of a table, one row group, beyond which they are not sorted: several threads sum more in any order."""
+MEMORY = "25%"
+"""Share of the machine's memory that filling a database may take; beyond it DuckDB works on disk."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ def attach(con: duckdb.DuckDBPyConnection, lake: Lake) -> Attached:
     if held and attached(con) is None:
         hint = "name a new database with --db"
         raise KbstatsError("the database was filled by plain ingests; a lake would replace them", hint=hint)
+    con.execute(f"set memory_limit = '{MEMORY}'")
     with transaction(con):
         store.mark_stale(con)
         for table in (*ROW_TYPES, SOURCES, "run_links"):
@@ -238,9 +241,12 @@ def _fill(con: duckdb.DuckDBPyConnection, lake: Lake, parts: list[Part]) -> None
             )
         elif n_rows <= MOST_SORTED:
             order = "order by r.lake_n, r.lake_nth"
+        # what is not sorted need not keep the order in which several threads read it either
+        con.execute(f"set preserve_insertion_order = {'true' if order else 'false'}")
         names = ", ".join(f'r."{c}"' for c in columns(table))
         text = f"insert into {db}.main.{table} by name select {names} from ({rows}) as r {places} {order}"  # noqa: S608
         con.execute(text, {"files": files} if files else {})
+    con.execute("reset preserve_insertion_order")
 
 
 def _extra(table: str) -> str:

@@ -54,6 +54,7 @@ def compact(lake: Lake) -> Compacted:
         try:
             con.execute("set timezone = 'UTC'")
             con.execute("set temp_directory = ?", [scratch])
+            con.execute(f"set memory_limit = '{lake_attach.MEMORY}'")
             lake_attach.live(con, lake, before)
             made = _merge(con, lake, before)
         finally:

@@ -171,3 +171,10 @@ def test_a_folder_of_other_files_is_no_lake(runs):
         ingest_shard([runs], runs, Shard(0, 1))
     with pytest.raises(UsageError, match="no lake"):
         Lake.open(runs)
+
+
+@pytest.mark.parametrize("place", ["s3://bucket/lake", "gs://b/l", "https://host/lake", "ducklake:/x"])
+def test_an_object_store_says_what_is_missing(place):
+    for take in (Lake.make, Lake.open):
+        with pytest.raises(UsageError, match=r"extension.*docs/scale\.md"):
+            take(Path(place))
