@@ -1,0 +1,85 @@
+"""Units and sentinels of declared numbers: what a harness labels one way and means another."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from kbstats.ingest import metrics
+from kbstats.ingest.table_map import SCALES
+
+RESULT = {
+    "runtime_stats": {"mean": 0.5, "median": 0.0, "std": 0.0, "min": -1, "max": "0.75", "num_trials": 100},
+    "ref_runtime_stats": {"mean": 2, "std": -1.0},
+    "memory_stats": {"peak_memory_mb": 3, "ref_peak_memory_bytes": 7, "ref_peak_memory_mb": 9, "memory_ratio": 0},
+    "energy_stats": {"energy_per_run_mj": 0.0, "avg_power_w": 250},
+    "numerical_precision": {"max_abs_error": 0.0, "mean_abs_error": float("nan")},
+}
+
+
+def found(result):
+    return {(m.subject, m.name): (m.value, m.unit, m.source) for m in metrics.rows("r", result)}
+
+
+def test_runtimes_are_milliseconds_and_become_microseconds_and_sentinels_become_nothing() -> None:
+    assert found(RESULT) == {
+        ("candidate", "runtime.mean"): (500.0, "us", "harness"),
+        ("candidate", "runtime.std"): (0.0, "us", "harness"),  # a spread of 0 is a value
+        ("candidate", "runtime.max"): (750.0, "us", "harness"),
+        ("candidate", "runtime.trials"): (100.0, "count", "harness"),
+        ("reference", "runtime.mean"): (2000.0, "us", "harness"),
+        ("candidate", "memory.peak"): (3 * 2**20, "bytes", "harness"),
+        ("reference", "memory.peak"): (7.0, "bytes", "harness"),  # the exact figure, not the rounded one
+        ("candidate", "power.mean"): (250.0, "w", "nvml"),
+        ("candidate", "error.max_abs"): (0.0, "abs", "harness"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "want"),
+    [(1, 1.0), ("2.5", 2.5), (0, 0.0), (-1, -1.0), (True, None), (None, None), ("x", None), (math.inf, None), (math.nan, None), (10**400, None), ([], None)],
+)
+def test_numbers_are_finite_or_unknown(value, want) -> None:
+    assert metrics.number(value) == want
+    assert metrics.positive(value) == (want if want is not None and want > 0 else None)
+
+
+def test_scaling_keeps_sentinels_out() -> None:
+    assert metrics.positive(2, 1000.0) == 2000.0
+    assert metrics.positive(0, 1000.0) is None
+    assert metrics.positive(-1, 1000.0) is None
+    assert metrics.measured(1e-9)
+    assert not metrics.measured(0.0)
+    assert metrics.known(0.0)
+    assert not metrics.known(-1e-9)
+
+
+def test_both_groups_of_a_profiler_give_a_number_once_and_a_heuristic_says_so() -> None:
+    summary = {"source": "nsight_hardware_counters", "sol_score": 0.5, "occupancy_pct": 40.0, "gpu_time_us": 12.5}
+    rows = metrics.once(metrics.rows("r", {"sol_stats": summary, "roofline_stats": summary}))
+    assert sorted((m.name, m.value, m.source) for m in rows) == [
+        ("gpu_time", 12.5, "nsight"), ("occupancy", 40.0, "nsight"), ("sol.score", 0.5, "nsight"),
+    ]  # fmt: skip
+    guess = {"source": "heuristic", "sol_score": 0.5, "occupancy_pct": 40.0}
+    assert [(m.name, m.source) for m in metrics.rows("r", {"sol_stats": guess})] == [("sol.score", "heuristic")]
+    bare = {"sm_count": 132, "warp_stalls": {"barrier": 3.0, "none": -1}}
+    assert [(m.name, m.value, m.unit, m.source) for m in metrics.rows("r", {"roofline_stats": bare})] == [("warp_stall.barrier", 3.0, "pct", "heuristic")]
+
+
+def test_a_profiler_s_call_carries_its_place() -> None:
+    rows = list(metrics.profile_rows("r", {"raw_metrics_ref": {"occupancy_pct": 10.0}, "occupancy_pct": 20.0, "warp_stalls": {"x": 0}}, turn=2, seq=1))
+    assert [(m.name, m.value, m.turn, m.seq, m.subject, m.source) for m in rows] == [
+        ("occupancy", 20.0, 2, 1, "candidate", "nsight"), ("warp_stall.x", 0.0, 2, 1, "candidate", "nsight"),
+    ]  # fmt: skip
+
+
+def test_what_is_no_group_yields_nothing() -> None:
+    assert not list(metrics.rows("r", {"other": {"mean": 1.0}, "runtime_stats": None}))
+    assert not list(metrics.rows("r", {"runtime_stats": [1.0]}))
+
+
+def test_every_unit_of_a_mapping_is_a_second_s_share() -> None:
+    second = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+    for suffix, target in (("_us", "us"), ("_s", "s")):
+        for unit, scale in SCALES[suffix].items():
+            assert scale == pytest.approx(second[unit] / second[target]), (suffix, unit)

@@ -1,0 +1,43 @@
+"""Edges of how a run ended, each found by breaking the model one token at a time (benchmarks/mutate.py)."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def outcome(db, columns="outcome"):
+    return db.one(f"select {columns} from run_outcomes where run_id = 'a'")
+
+
+@pytest.mark.parametrize("label", ["correct", "pass", "passed", "success", "PASS", "Success"])
+def test_words_for_a_pass(db, label):
+    db.add("runs", run_id="a", format="table", harness="other", source_outcome=label)
+    assert outcome(db, "outcome, label_outcome") == ("correct", "correct")
+
+
+@pytest.mark.parametrize(("compiled", "want"), [(False, "compile_fail"), (True, "incorrect"), (None, "compile_fail")])
+def test_a_re_evaluation_without_words_is_told_by_its_flags(db, compiled, want):
+    db.add("runs", run_id="a", correct=False, compiled=compiled, extra={"re_eval": {"n": 1}})
+    db.add("tool_calls", run_id="a", ok=True, result_text="PASSED")
+    assert outcome(db, "decided_by, outcome") == ("re_evaluation", want)
+
+
+def test_a_failing_model_call_brings_its_words(db):
+    db.add("runs", run_id="a", n_turns=1)
+    db.add("turns", run_id="a", turn=0, feedback="LLM call failed: ConnectionError")
+    decided, evidence = outcome(db, "decided_by, evidence")
+    assert decided == "feedback"
+    assert "LLM call failed" in evidence
+
+
+@pytest.mark.parametrize(("correct", "ok", "conflict"), [(False, True, True), (True, False, True), (True, True, False), (False, False, False)])
+def test_a_flag_alone_can_conflict(db, correct, ok, conflict):
+    db.add("runs", run_id="a", source_outcome=None, correct=correct)
+    db.add("tool_calls", run_id="a", ok=ok, result_text="Output mismatch")
+    assert outcome(db, "label_conflict") is conflict
+
+
+def test_what_no_rule_names_conflicts_with_no_failure(db):
+    db.add("runs", run_id="a", source_outcome="compile_fail", correct=False)
+    db.add("tool_calls", run_id="a", ok=False, result_text="something that no rule has words for")
+    assert outcome(db, "outcome, failure_class, label_conflict") == ("unknown", "unclassified", False)
