@@ -176,3 +176,17 @@ def test_complex_numbers_and_nests_are_judged(forward: str, given: str, kernel: 
     off = judged(oracle, lambda x: [t * 1.001 for t in tensors.parts(kernel(x), "cpu")])
     assert not off["ok"] or off["class"] != "own"
     assert off["witness"] if not off["ok"] else True
+
+
+def test_a_timed_answer_is_excused_by_what_the_reference_gives_alone(tmp_path: Path) -> None:
+    oracle = oracle_of(reference("torch.argmax(x, -1)", "x", WHOLE), tmp_path)
+    with torch.no_grad():
+        value = oracle.problem.draw(3)
+        assert oracle.reconsider(value, [last_argmax(*value)])
+        assert not oracle.reconsider(value, [second_best(*value)])
+    # Routing hangs on the ties: open in a judged call, no excuse in a timed one.
+    route = reference("torch.gather(x, 1, torch.argmax(w, -1)[:, None])", "x, w", f"{NORMAL}, {WHOLE}")
+    oracle = oracle_of(route, tmp_path / "b")
+    with torch.no_grad():
+        value = oracle.problem.draw(3)
+        assert not oracle.reconsider(value, [torch.zeros(64, 1)])

@@ -45,7 +45,10 @@ def _own() -> list[tuple[str, Any, str]]:
     for package, module in list(sys.modules.items()):
         if not package.startswith(f"{__package__}."):
             continue
-        owners = [module, *(c for c in vars(module).values() if isinstance(c, type) and c.__module__ == package)]
+        owners: list[Any] = [
+            module,
+            *(c for c in vars(module).values() if isinstance(c, type) and c.__module__ == package),
+        ]
         found += [
             (f"{owner.__name__.rpartition('.')[2]}.{name}", owner, name)
             for owner in owners
