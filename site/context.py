@@ -41,6 +41,7 @@ class Site(Queries):
         findings: Findings by run.
         root: Leads from the page that is being rendered to the site's top; macros are compiled once, for all pages.
         run_path: The run that page is about.
+        in_turn: A turn's body is rendered, whose page is not known yet: its kernel stands on the same one.
     """
 
     ATTACH = 120_000
@@ -55,6 +56,7 @@ class Site(Queries):
         self.redact = Redactor(enabled=options.redact, folders=roots, names=read.said(con, own_names()))
         self.highlight = Highlighter()
         self.root = self.run_path = ""
+        self.in_turn = False
         self._attached: dict[str, str] = {}
         self._shown: set[str] = set()
         self.board_cache = {}
@@ -130,7 +132,7 @@ class Site(Queries):
 
     def macro(self, template: str, name: str, root: str = "../", run_path: str = "") -> Any:
         """A macro of a template, callable from Python until the next page is rendered; it returns markup."""
-        self.root, self.run_path = root, run_path
+        self.root, self.run_path, self.in_turn = root, run_path, True
         return getattr(self.env.get_template(template).module, name)
 
     @functools.cached_property
@@ -167,7 +169,14 @@ class Site(Queries):
             return f"{self.root}{page}#L{line}" if len(k.source) <= self.ATTACH else f"{self.root}{page}"
         if k.same_as is not None:
             return f"{self.root}{self.run_path}#turn-{k.same_as}"
-        return f"{self.root}{call.part or self.run_path}#{call.name}-L{line}"
+        page = "" if self.in_turn else f"{self.root}{call.part or self.run_path}"
+        return f"{page}#{call.name}-L{line}"
+
+    def class_href(self, name: str) -> str:
+        """Where a failure class is explained: with its examples, or, where it has none here, its definition."""
+        if name in self.failing_classes:
+            return f"failures.html#{name}"
+        return f"methodology.html#class-{name}" if name in self.classes else "failures.html"
 
     # ------------------------------------------------------------------ text
     def text(self, value: str) -> str:
@@ -286,7 +295,7 @@ class Site(Queries):
     def page(self, template: str, path: str, **context: Any) -> str:
         """Render one page; `root` leads from it to the site's top."""
         root = self.root = "../" * path.count("/")
-        self.run_path = context.get("run_path", "")
+        self.run_path, self.in_turn = context.get("run_path", ""), False
         return self.env.get_template(template).render(root=root, here=path, **context)
 
 

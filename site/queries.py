@@ -132,6 +132,12 @@ class Queries:
     def _failures_by_run(self) -> dict[str, list[Row]]:
         return grouped(self.tool_failures, "run_id")
 
+    @functools.cached_property
+    def failing_classes(self) -> set[str]:
+        """Failure classes that runs ended with or tool calls met: those with a section among the failures."""
+        ended = {r["failure_class"] for r in self.runs if r["attempted"] and r["outcome"] not in ("correct", None)}
+        return (ended | {f["failure_class"] for f in self.tool_failures}) - {None}
+
     def facets(self, runs: list[Row]) -> list[tuple[str, bool]]:
         """What a table of runs can be filtered by besides outcome and standing: columns with a few values."""
         return [(k, 2 <= len({r[k] for r in runs}) <= 12) for k in ("level", "variant", "mode", "gpu", "sweep")]

@@ -55,6 +55,7 @@ class RunPage(Page):
                     (site.reference_of(r) or {}).get("source_sha256"),
                     site.said_of(r),
                     site.addresses_of(r),
+                    sorted(site.failing_classes),
                 ),
             )
             for r in site.runs
@@ -150,7 +151,6 @@ class RunPage(Page):
         """Bodies of the turns that stand on the run's page; the others become pages of their own, into `out`."""
         found: dict[int, Any] = {}
         chars, nodes = INLINE, NODES
-        turn_body = site.macro("turn.html", "turn_body")
         part: list[tuple[Any, Any]] = []
 
         def close() -> None:
@@ -164,7 +164,7 @@ class RunPage(Page):
                 part.clear()
 
         for i, t in enumerate(view.turns):
-            body = turn_body(view, t, "../").strip()
+            body = site.macro("turn.html", "turn_body", run_path=path)(view, t, "../").strip()
             elements = body.count("</")
             if i >= TURNS or len(body) > min(chars, INLINE_TURN) or elements > nodes:
                 if part and sum(len(b) for _, b in part) + len(body) > PART:

@@ -77,7 +77,7 @@ def long_site(tmp_path_factory) -> Path:
                 tool="submit_kernel" if t == turns - 1 else "compile_kernel",
                 kernel=drafts[t % 12] if t % 5 else None,
                 result="x y\n" * 4_000,
-                errors=[(8, 'identifier "x" is undefined')] if t % 3 == 0 else (),
+                errors=[(8, f'identifier "x" is undefined, {i}') for i in range(6)] if t % 3 == 0 else (),
             )
     db.run("none", problem_id=9, correct=None, speedup=None, source_outcome="never heard of it", kernel="0" * 64)
     build(db.close(), folder / "out")
@@ -87,6 +87,7 @@ def long_site(tmp_path_factory) -> Path:
 def test_no_address_is_dead(full_site, wide_site, long_site):
     assert any("-turn-" in p.name for p in long_site.rglob("*.html"))
     assert any("-turns-" in p.name for p in long_site.rglob("*.html"))
+    assert any(re.search(r'href="#t\d+-\d+-L\d+"', p.read_text()) for p in long_site.rglob("*-turn-*.html"))
     for site in (full_site, wide_site, long_site):
         assert dead(site) == []
 
