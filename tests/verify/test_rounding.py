@@ -190,3 +190,29 @@ def test_a_timed_answer_is_excused_by_what_the_reference_gives_alone(tmp_path: P
     with torch.no_grad():
         value = oracle.problem.draw(3)
         assert not oracle.reconsider(value, [torch.zeros(64, 1)])
+
+
+KERNEL = f"{HEAD}class ModelNew(nn.Module):\n    def forward(self, x):\n        return "
+WHOLE_RUNS: dict[str, tuple[str, str, str, str | None]] = {
+    "equal values ordered otherwise": (
+        "torch.sort(x, -1)",
+        WHOLE,
+        "(lambda s: (s.values, x.shape[-1] - 1 - s.indices))(torch.sort(x.flip(-1), dim=-1, stable=True))",
+        "TIES_BROKEN_OTHERWISE",
+    ),
+    "a view that is conjugated when it is read": (
+        "x.conj() * 1",
+        "torch.randn(16, 64, dtype=torch.complex64)",
+        "x.conj()",
+        None,
+    ),
+    "a nest with a number": ("{'a': x + 1, 'b': [x.sum().item(), None]}", NORMAL, "(x + 1, (float(x.sum()),))", None),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE_RUNS)
+def test_from_source_to_verdict(name: str, verify: Callable[..., dict[str, Any]]) -> None:
+    forward, given, kernel, badge = WHOLE_RUNS[name]
+    doc = verify(f"{KERNEL}{kernel}\n", reference(forward, "x", given))
+    assert doc["correctness"] == "passed", (doc["verdict"], doc["gate"], doc["witness"])
+    assert badge is None or badge in doc["badges"]
