@@ -6,7 +6,8 @@ import math
 
 import pytest
 from kbstats.ingest import metrics
-from kbstats.ingest.table_map import SCALES
+from kbstats.ingest.errors import UsageError
+from kbstats.ingest.table_map import SCALES, load_map
 
 RESULT = {
     "runtime_stats": {"mean": 0.5, "median": 0.0, "std": 0.0, "min": -1, "max": "0.75", "num_trials": 100},
@@ -83,3 +84,34 @@ def test_every_unit_of_a_mapping_is_a_second_s_share() -> None:
     for suffix, target in (("_us", "us"), ("_s", "s")):
         for unit, scale in SCALES[suffix].items():
             assert scale == pytest.approx(second[unit] / second[target]), (suffix, unit)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "no such mapping file"),
+        ("columns = [", "not TOML"),
+        ("colums = 1\n", "unknown key 'colums'"),
+        ("name = 'x'\n", r"no \[columns\]"),
+        ("[columns]\ncolour = 'c'\n", "'colour'"),
+        ("[constants]\ncolour = 1\n[columns]\nlevel = 'l'\n", "'colour'"),
+        ("[columns]\nlevel = 3\n", "names no column"),
+        ("[columns]\nlevel = {unit = 'ms'}\n", "names no column"),
+        ("[columns]\nruntime_us = {column = 'a', unit = 'h'}\n", "ns"),
+        ("[columns]\nlevel = {column = 'a', unit = 'ms'}\n", "it has no unit"),
+        ("metrics = [1]\n[columns]\nlevel = 'l'\n", "needs column and name"),
+        ("[columns]\nlevel = 'l'\n[[metrics]]\ncolumn = 'a'\n", "needs column and name"),
+    ],
+)
+def test_a_mapping_that_cannot_be_meant_says_why(text, words) -> None:
+    with pytest.raises(UsageError, match=words):
+        load_map(text, "m.toml")
+
+
+def test_a_mapping_s_units_and_sentinels() -> None:
+    found = load_map("[columns]\nruntime_us = {column = 'a', unit = 'ms', null = [-1]}\nwall_s = {column = 'b', unit = 'min'}\n", "m.toml")
+    assert found.columns["runtime_us"].scale == 1e3
+    assert found.columns["runtime_us"].null == ("-1",)
+    assert found.columns["wall_s"].scale == 60.0
+    assert found.required == ("a", "b")
+    assert found.name == "m.toml"

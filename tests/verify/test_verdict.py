@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 from kbstats.analytics.verify.runner.stats import T_975, log_interval, median
-from kbstats.analytics.verify.runner.verdict import FASTER, MARGIN, Refusal, Speed, comparable, judge_speed
+from kbstats.analytics.verify.runner.verdict import (
+    FASTER,
+    MARGIN,
+    Refusal,
+    Speed,
+    comparable,
+    eager_claim,
+    for_claim,
+    judge_speed,
+)
 
 
 def test_the_limits_are_the_documented_ones() -> None:
@@ -135,3 +145,31 @@ def test_beyond_the_table_the_quantile_is_close_to_student_s() -> None:
         spread = math.sqrt((1 - 1 / n) / n / (n - 1) * n)  # standard deviation of one 0 and n - 1 ones
         quantile = math.log(high / low) / 2 / (spread / math.sqrt(n))
         assert quantile == pytest.approx(t.ppf(0.975, n - 1), rel=7e-3)
+
+
+@pytest.mark.parametrize(("baseline", "want"), [(None, True), ("eager", True), ("Eager (fp32)", True), ("compile", False)])
+def test_claims_against_eager_are_what_is_measured(baseline, want) -> None:
+    assert eager_claim(baseline) is want
+
+
+def test_a_stored_result_is_judged_anew_for_another_claim() -> None:
+    stored = {
+        "verdict": "CONFIRMED", "kind": None, "speedup": 2.0, "speedup_lo": 1.95, "speedup_hi": 2.05, "gpu_model": "NVIDIA H200",
+        "claimed_speedup": 2.0, "claimed_baseline": "eager", "claimed_gpu": "H200", "baseline": "eager", "baselines": {"eager": {"pairs": 8}},
+    }  # fmt: skip
+
+    def judged(**more):
+        claim = {"claimed_speedup": 2.0, "claimed_baseline": "eager", "claimed_gpu": "H200", "run_ids": ["r"]} | more
+        made = for_claim(stored, SimpleNamespace(**claim))
+        return made["verdict"], made["claim_compared"]
+
+    assert judged() == ("CONFIRMED", True)
+    assert judged(claimed_speedup=4.0) == ("SLOWER_THAN_CLAIMED", True)
+    assert judged(claimed_speedup=1.5) == ("CONFIRMED_FASTER", True)
+    assert judged(claimed_speedup=4.0, claimed_gpu="H100") == ("CONFIRMED", False)  # another GPU's claim is none here
+    assert judged(claimed_speedup=4.0, claimed_baseline="compile") == ("CONFIRMED", False)
+    assert judged(claimed_speedup=None) == ("CONFIRMED", False)
+    stored |= {"precision_class": "tf32"}
+    assert judged(claimed_speedup=4.0) == ("CONFIRMED_REDUCED:tf32", True)
+    stored |= {"speedup": None, "verdict": "INCORRECT:shape"}
+    assert judged(claimed_speedup=4.0) == ("INCORRECT:shape", True)
