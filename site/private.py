@@ -172,8 +172,9 @@ KINDS: tuple[Kind, ...] = (
     ),
     _kind(
         "private mount",
-        "/root /mnt /lustre /gpfs /nfs /media /volumes /net/ /afs/ %2froot %2fmnt",
-        rf"(?:(?<![\w.-])|(?<=\\[nrtbf])){_SEP}(?:root(?![\w.-])|(?:mnt|media|volumes|lustre|gpfs|nfs|afs|net){_SEP}{_CHAR}+)",
+        "/root /mnt /lustre /gpfs /nfs /media /volumes /net/ /afs/ /work /proj /storage /beegfs /fsx %2froot %2fmnt",
+        rf"(?:(?<![\w.-])|(?<=\\[nrtbf])){_SEP}(?:root(?![\w.-])|(?:mnt|media|volumes|lustre|gpfs|nfs|afs|net|work\d*"
+        rf"|projects?|proj|storage|beegfs|fsx){_SEP}{_CHAR}+)",
         "[mount]",
         flags=re.IGNORECASE,
     ),

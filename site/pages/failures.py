@@ -79,7 +79,12 @@ class FailuresPage(SinglePage):
         models = sorted({r["model_key"] for r in runs})
         per_model = Counter((r["model_key"], r["outcome"]) for r in runs)
         kinds = [o for o in OUTCOMES if outcomes[o]]
-        bars = [(site.label(r["title"]), site.label(r["owner"]), r["runs"]) for r in rows if r["runs"]]
+        titles = Counter(r["title"] for r in rows if r["runs"])
+        bars = [
+            (site.label(r["title"] if titles[r["title"]] == 1 else r["class"]), site.label(r["owner"]), r["runs"])
+            for r in rows
+            if r["runs"]
+        ]
         owners = Counter({o: sum(r["runs"] for r in rows if r["owner"] == o) for o in {r["owner"] for r in rows}})
         return {
             "rows": rows,

@@ -45,7 +45,7 @@ def scope(runs: list[dict[str, Any]]) -> str:
 
 def board_notes(notes: list[str]) -> list[str]:
     """A board's notes without the command line's options, and without the one that says nothing is verified."""
-    return [n.split(": --")[0] for n in notes if not n.startswith("verified on no ")]
+    return [n.split(": --")[0].replace("`", "") for n in notes if not n.startswith("verified on no ")]
 
 
 def totals(runs: list[dict[str, Any]]) -> dict[str, Any]:
