@@ -338,13 +338,18 @@ def family(pid: int, mode: str) -> set[int]:
     return found if mode in ("root", "user") else found | set(_session(pid))
 
 
+STANDSTILL_S = 5.0
+"""How long processes may take to stand still: one that waits for a core of a busy machine stops when it has it."""
+
+
 def freeze(pid: int, mode: str) -> set[int]:
     """Stop a worker with all its processes.
 
     Returns:
         the processes that stand still; none if some could not be stopped.
     """
-    for _ in range(100):
+    end = time.monotonic() + STANDSTILL_S
+    while time.monotonic() < end:
         # Processes may have wakened or forked each other meanwhile: look again.
         everyone = family(pid, mode)
         awake = [each for each in everyone if (_stat(each) or ["X"])[0] not in "TtZX"]
