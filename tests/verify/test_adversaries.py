@@ -32,6 +32,8 @@ def test_refused(name: str, verify: Callable[..., dict[str, Any]]) -> None:
         # call and may be a few per cent faster, never by the hundredfold that the sabotage would give.
         assert doc["correctness"] == "passed"
         assert doc["speedup"] < 1.3
+    elif case.get("bounded") and doc["correctness"] == "passed":
+        assert doc["speedup_lo"] < 1.05
     elif not doc["verdict"].startswith("CONFIRMED_REDUCED"):
         assert doc["correctness"] != "passed"
         assert doc["speedup"] is None
