@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kbstats.analytics.verify.runner import sandbox, seccomp
+from kbstats.analytics.verify.runner import pairs, sandbox, seccomp
 
 PROBLEMS = tomllib.loads((Path(__file__).parent / "problems.toml").read_text(encoding="utf-8"))
 HEAD = "import ctypes, os, sys\nimport torch\nimport torch.nn as nn\n"
@@ -174,3 +174,26 @@ def test_a_held_process_is_told_yes_and_stays() -> None:
     assert len(held) == len(plain) + 4
     told = [code for code in held if code not in plain]
     assert {line[3] for line in told} >= {seccomp.SET_AFFINITY[0 if os.uname().machine == "x86_64" else 1]}
+
+
+@pytest.mark.parametrize(
+    ("beside_us", "low"),
+    [
+        (100.0, 2.0),
+        (160.0, 2.0),  # within 20 us and half of what the reference spends
+        (300.0, 2.0 * 20.0 / 220.0),  # 200 us more beside calls of 20 us
+    ],
+)
+def test_what_a_side_spends_beside_its_clock_bounds_its_speed(beside_us: float, low: float) -> None:
+    found = []
+    for n in range(4):
+        pair = pairs.Pair(times={"ref": [40e-6], "cand": [20e-6], "ctl": []})
+        # Blocks of a busy machine: the outer clock alone says nothing.
+        noise = 1e-3 * n
+        pair.gaps = {"ref": [100e-6 + noise], "cand": [beside_us * 1e-6 + noise], "ctl": []}
+        pair.blocks["ref"] = [40e-6]
+        found.append(pair)
+    speed = pairs.Timed(found, 4, fresh=True, count=1).speed()
+    assert speed.low == pytest.approx(low)
+    assert speed.high == pytest.approx(2.0)
+    assert speed.low <= speed.value <= speed.high

@@ -119,9 +119,11 @@ class Timed:
         if outer is not None and outer.high < inner.low:
             return outer
         # On a busy machine the outer clock's interval is too wide to contradict anything. The least that any
-        # block spent beside its calls is not: what the candidate spends more there belongs to its calls.
+        # block spent beside its calls is not: what the candidate spends more there may belong to its calls.
         seen = 1.0 + self.hidden() / stats.median([p.median("cand") for p in self.used()])
-        return Speed(inner.value / seen, inner.low / seen, inner.high / seen)
+        if seen == 1.0:
+            return inner
+        return Speed(math.sqrt(inner.low / seen * inner.high), inner.low / seen, inner.high)
 
     def hidden(self) -> float:
         """Seconds a call that the candidate spends beside its own clock and the reference does not; 0 within noise."""
