@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from .browsing import Watched, kinds
+from .test_links import long_site  # noqa: F401  a fixture
 
 pytestmark = pytest.mark.browser
 
@@ -40,6 +41,17 @@ def test_no_violations(browser, full_site, theme):
         part.replace(PICTURES / f"{name}-{theme}.png")
     w.context.close()
     assert wrong == {}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_violations_on_the_parts_of_a_long_run(browser, long_site, theme):  # noqa: F811
+    w = Watched(browser, viewport={"width": 390, "height": 844}, color_scheme=theme)
+    for shape in ("*-turn-*.html", "*-turns-*.html", "l1-p70-*.html"):
+        page = w.open(min((long_site / "runs").glob(shape)))
+        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, shape
+        assert violations(page) == [], shape
+    w.context.close()
 
 
 def test_no_violations_while_in_use(browser, wide_site):
