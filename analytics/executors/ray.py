@@ -19,13 +19,15 @@ class RayEngine:
     """One task of Ray for each argument; each holds one CPU, and for verification one GPU."""
 
     def __init__(self, settings: Settings) -> None:
+        import logging
+
         import ray
 
         self._ray, self._gpus = ray, settings.gpus
         address = settings.options.get("address")
         here: dict[str, Any] = {} if address else {"num_cpus": settings.workers, "include_dashboard": False}
         try:
-            ray.init(address=address, log_to_driver=True, logging_level="ERROR", configure_logging=False, **here)
+            ray.init(address=address, log_to_driver=True, logging_level=logging.ERROR, configure_logging=False, **here)
         except (ConnectionError, ValueError, RuntimeError) as e:
             raise KbstatsError(f"Ray cannot be reached ({str(e).splitlines()[0][:200]})", location=address) from e
 
