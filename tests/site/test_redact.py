@@ -19,7 +19,7 @@ A = "abcdefghij0123456789ABCDEFGHIJ0123456789"
         ("file:///home/alice/x", "file://[home]/x"),
         ("/root/.cache", "[mount]/.cache"),
         ("/mnt/team/data", "[mount]/data"),
-        ("/work/jdoe/build/main.cpp", "[mount]/build/main.cpp"),
+        ("/project/jdoe/build/main.cpp", "[mount]/build/main.cpp"),
         ("write to jane.doe@example.org.", "write to [e-mail]."),
         (f"key sk-ant-{A}", "key [token]"),
         (f"sk-proj-{A}", "[token]"),
