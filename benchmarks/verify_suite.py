@@ -70,7 +70,7 @@ def chosen(args: argparse.Namespace) -> list[cases.Case]:
         if part not in lists:
             raise SystemExit(f"no such part: {part}; there are {', '.join(PARTS)}")
         found += lists[part]()
-    found = [c for c in found if args.only in c.name]
+    found = [c for c in found if any(text in c.name for text in args.only.split(","))]
     number, _, of = args.part.partition("/")
     return found[int(number) - 1 :: int(of)]
 
@@ -188,7 +188,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--budget-s", type=float, default=4.0)
     p.add_argument("--timing-budget-s", type=float, default=20.0)
     p.add_argument("--seconds", type=float, default=3600.0)
-    p.add_argument("--only", default="")
+    p.add_argument("--only", default="", help="only cases whose names contain this, or one of these, joined by commas")
     p.add_argument("--json", type=Path)
     p.add_argument("--resume", type=Path, help="results of an earlier call: what stands there is not run again")
     p.add_argument("--documents", type=Path, help="append every result document to this file")

@@ -53,7 +53,7 @@ def trajectory(request: pytest.FixtureRequest) -> tuple[Path, dict]:
 
 def test_sizes_are_bounded() -> None:
     files = [p for p in (DATA / "runs").rglob("*") if p.is_file()]
-    assert len(TRAJECTORIES) == 38
+    assert len(TRAJECTORIES) == 39
     assert max(p.stat().st_size for p in files) < 150_000
     assert sum(p.stat().st_size for p in files) < 2_500_000
 
@@ -69,7 +69,7 @@ def test_the_mix_of_outcomes() -> None:
         ("sample-c", "correct"): 6,
         ("sample-c", "incorrect"): 1,
         ("sample-c", "error"): 2,
-        ("sample-d", "incorrect"): 5,
+        ("sample-d", "incorrect"): 6,
         ("sample-d", "compile_fail"): 1,
         ("sample-d", "error"): 1,
     }

@@ -21,7 +21,6 @@ NOT_BY_A_KERNEL = {
     "incorrect.no_text": "a label without a text: these tools always say why",
     "runtime.no_text": "a label without a text: these tools always say why",
     "error.no_text": "a label without a text: these tools always say why",
-    "cuda.invalid_config": "CUDA 13.0 says `invalid argument` of a launch without blocks (sample-d, level 1, problem 4)",
 }
 
 
@@ -68,9 +67,13 @@ def test_the_winner_of_level_3_changes_with_the_trust_asked_for(ask) -> None:
     assert verified["sample-a"]["verified"] == 1
 
 
-def test_the_level_4_claim_without_a_launch_falls_at_the_audit(ask) -> None:
-    claimed, audited = (
-        [row["model"] for row in ask("leaderboard", "--level", "4", "--trust", trust)] for trust in ("claimed", "audited")
+def test_the_level_4_claim_without_a_launch_falls_at_the_audit_and_is_refuted(ask) -> None:
+    claimed, audited, verified = (
+        {row["model"]: row for row in ask("leaderboard", "--level", "4", "--trust", trust)}
+        for trust in ("claimed", "audited", "verified")
     )
-    assert claimed[0] == "sample-c"
-    assert audited[-1] == "sample-c"
+    assert next(iter(claimed)) == "sample-c"
+    assert (claimed["sample-c"]["fast_1"], audited["sample-c"]["fast_1"]) == (1.0, 0.0)
+    assert (verified["sample-c"]["refuted"], verified["sample-b"]["verified"]) == (1, 1)
+    # 3.18x measured under kbv-4 of a claim of 2.60x.
+    assert 3.1 < verified["sample-b"]["median_speedup"] < 3.3

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from kbstats.analytics.verify.runner import BASELINES, challenge
+from kbstats.analytics.verify.runner import BASELINES
 from kbstats.analytics.verify.runner.pairs import Pair, Timed
+from kbstats.analytics.verify.runner.side import FURTHER
 
 REF_S, TRUE_S, FLUSH_S = 50e-6, 150e-6, 300e-6
 
@@ -70,12 +71,15 @@ def test_pairs_whose_clocks_differ_are_dropped() -> None:
 
 @pytest.mark.parametrize("n", [3, 8, 12])
 def test_sleeping_beside_the_clock_does_not_loosen_the_bound(n: int) -> None:
-    # 1.8x by its own clock for the reference's own work, and a long sleep behind the calls of one pair.
+    # 1.8x by its own clock for the reference's own work of 500 us, and a long sleep behind the calls of one pair.
     pairs = []
     for i in range(n):
-        p = pair(REF_S / 1.8, 1.0 + 0.002 * (i - n / 2))
-        p.outer["cand"] = [REF_S + FLUSH_S + (5e-3 if i == 1 else 0.0)] * 4
-        p.gaps["cand"] = [g - TRUE_S + REF_S for g in p.gaps["cand"]]
+        p, work, noise = Pair(by_round=True), 500e-6, 1.0 + 0.002 * (i - n / 2)
+        for side, told in (("ref", work), ("cand", work / 1.8), ("ctl", work)):
+            slept = 5e-3 if side == "cand" and i == 1 else 0.0
+            p.times[side] = p.blocks[side] = [told * noise] * 4
+            p.outer[side] = [work * noise + FLUSH_S + slept] * 4
+            p.gaps[side] = [(work - told) * noise + FLUSH_S + slept] * 4
         pairs.append(p)
     slept = Timed(pairs, 4 * n, fresh=True, count=4)
     assert slept.overruled
@@ -96,5 +100,22 @@ def test_a_clock_that_lies_in_one_mode_alone_does_not_count_there() -> None:
 
 
 def test_every_baseline_that_can_be_asked_for_exists() -> None:
-    assert set(challenge.FURTHER) == set(BASELINES)
-    assert len({b.name for b in challenge.FURTHER.values()}) == len(BASELINES)
+    assert set(FURTHER) == set(BASELINES)
+    assert len({b.name for b in FURTHER.values()}) == len(BASELINES)
+
+
+def test_a_host_that_is_slow_now_and_then_accuses_nobody() -> None:
+    # 2x, honest; the blocks of one round of each pair took a millisecond more, as seen on an H200.
+    pairs = []
+    for _ in range(3):
+        p = Pair(by_round=True)
+        for side, took in (("ref", 100e-6), ("cand", 50e-6), ("ctl", 100e-6)):
+            extra = [1e-3, 0.0, 0.0, 0.0] if side == "cand" else [0.0] * 4
+            p.times[side] = p.blocks[side] = [took] * 4
+            p.outer[side] = [took + FLUSH_S + e for e in extra]
+            p.gaps[side] = [FLUSH_S + e for e in extra]
+        pairs.append(p)
+    honest = Timed(pairs, 12, fresh=True, count=4)
+    assert honest.outer_speed().high < honest.inner_speed().low
+    assert not honest.overruled
+    assert honest.speed().value == pytest.approx(2.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from . import challenge, memory, procs, wire
+from . import challenge, memory, procs, side, wire
 
 if TYPE_CHECKING:
     from .items import Item
@@ -28,12 +28,12 @@ def build(session: Session, item: Item) -> None:
     gpu = session.device.startswith("cuda")
     box = session.zygote.box(session.mode, gpu=gpu)
     job = memory.text_file(
-        challenge.job_text(
+        side.job_text(
             item,
             session.device,
             reference=False,
             threads=None,
-            base=challenge.EAGER,
+            base=side.EAGER,
             capability=session.machine.get("capability"),
         )
     )

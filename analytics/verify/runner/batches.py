@@ -186,7 +186,7 @@ def _drawn(oracle: Oracle, digests: torch.Tensor, slots: list[int]) -> Block:
     before = [0, *digests.tolist()]
     rows: list[list[torch.Tensor]] = [[] for _ in oracle.block]
     for i in slots:
-        seed = chain.slot_seed(oracle.block_seed, before[i], i)
+        seed = chain.slot_seed(oracle.block_seed or 0, before[i], i)
         generator = torch.Generator(oracle.problem.device).manual_seed(seed)
         for drawn, (_, base) in zip(rows, oracle.block, strict=True):
             drawn.append(chain.fresh(base[0], 1, generator)[0])

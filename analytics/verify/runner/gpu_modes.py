@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
 from . import attribution, pairs, procs, wire
 from .verdict import Refusal
 
 if TYPE_CHECKING:
-    from .challenge import Side
     from .pairs import Pair
+    from .side import Side
     from .timing import Timer
+
+LISTED_S = 1.0
+"""How long the driver may list a process that has ended."""
 
 HOLDS = (1.0, 2.0, 4.0)
 """A hold that ends before the host has queued the call is tried again this many times longer."""
@@ -37,6 +41,10 @@ def finish(timer: Timer, sides: dict[str, Side], pair: Pair, since: float) -> Pa
     pair.clocks = {at: monitor.clock(spans) for at, spans in pair.spans.items()}
     pair.slowed = monitor.slowed(since)
     strangers = monitor.foreign()
+    if strangers:
+        # A worker of another kernel that was ended a moment ago is still listed.
+        time.sleep(LISTED_S)
+        strangers = sorted(set(strangers) & set(monitor.foreign()))
     if strangers:
         return Refusal("UNVERIFIABLE", "busy_gpu", "timed", {"processes": strangers[:8]}, "unknown")
     return pair

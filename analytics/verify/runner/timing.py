@@ -15,8 +15,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from . import gpu_modes, procs, stats, wire
-from .challenge import EAGER, Baseline, Side, refusal_of
+from .challenge import refusal_of
 from .pairs import Pair, Timed
+from .side import EAGER, Baseline, Side
 from .verdict import FASTER, MARGIN, Refusal, Speed
 
 if TYPE_CHECKING:

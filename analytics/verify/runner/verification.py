@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from . import PROTOCOL, SCHEMA, attribution, challenge, gates, hints, machine, memory, pairs, procs, timing
+from . import PROTOCOL, SCHEMA, attribution, challenge, gates, hints, machine, memory, pairs, procs, side, timing
 from .challenge import Checks, Limits
 from .verdict import FASTER, Refusal, Speed, comparable, eager_claim, judge_speed
 
@@ -197,7 +197,7 @@ class Verification:
         self.badge("TIES_BROKEN_OTHERWISE", when=found["ties"])
         self.checks.note("G8", passed=self.klass == "own", precision_class=self.klass, error_over_budget=found["ratio"])
         autocast = {"tf32": "tf32", "fp16": "float16", "bf16": "bfloat16"}.get(self.klass)
-        base = challenge.Baseline("eager", autocast)
+        base = side.Baseline("eager", autocast)
         with self.stage("timing"):
             result = timing.Timer(self, base).run()
         if isinstance(result, Refusal):
@@ -259,7 +259,7 @@ class Verification:
     def _more_baselines(self, autocast: str | None) -> Refusal | None:
         """Time what was asked for beside eager; a wrong or forged answer there counts like one here."""
         for name in dict.fromkeys(self.session.baselines):
-            base = challenge.FURTHER[name]
+            base = side.FURTHER[name]
             if base.compile_mode:
                 base = replace(base, autocast=autocast)
             with self.stage(base.name):
