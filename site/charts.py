@@ -284,7 +284,8 @@ def clocks(rows: Sequence[dict[str, Any]], label: str) -> Markup:
         alt.Chart(alt.InlineData(values=list(rows)))
         .mark_line(color=NOTE, strokeWidth=1, point={"size": 12, "color": NOTE})
         .encode(
-            x=alt.X("pair:Q", title="pair, in order of time", axis=alt.Axis(tickMinStep=1, format="d", grid=False)),
+            # Two or three pairs on a continuous axis would be labelled 0, 1, 1, 2, 2.
+            x=alt.X("pair:O", title="pair, in order of time", axis=alt.Axis(labelAngle=0, grid=False)),
             y=alt.Y("clock_mhz:Q", title="SM clock, MHz", scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=3)),
             detail="baseline:N",
         )
