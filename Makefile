@@ -72,7 +72,7 @@ $(VENV)/.stamp-base: pyproject.toml constraints.txt | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/.stamp-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) -e '.[dev,verify,slurm]'
+	$(PIP) -e '.[dev,docs,verify,slurm]'
 	touch $@ $(VENV)/.stamp-base
 
 clean:

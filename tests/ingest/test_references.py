@@ -106,4 +106,4 @@ def test_the_problems_that_come_with_kbstats(wh):
     with as_file(files("kbstats.data").joinpath("problems")) as folder:
         wh.ingest(folder)
     assert wh.rows("select level, problem_id from problems where draws_shapes") == [{"level": 3, "problem_id": 1}], "data/README.md: it draws its batch"
-    assert wh.one("select count(*) from problems") == 5
+    assert wh.one("select count(*) from problems") == 12

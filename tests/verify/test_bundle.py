@@ -77,7 +77,7 @@ def test_a_folder_with_other_files_is_not_overwritten(tmp_path: Path) -> None:
 
 def test_results_of_a_gpu_meet_the_schema() -> None:
     path = HERE.parent.parent / "data" / "verifications" / "h200.jsonl"
-    assert schema.check_file(path) == 8
+    assert schema.check_file(path) == len(path.read_text(encoding="utf-8").splitlines()) > 20
     docs = {d["kernel_sha256"][:8]: d for d in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
     assert docs["b71761cd"]["verdict"] == "CONFIRMED"
     refused = docs["6e394475"]

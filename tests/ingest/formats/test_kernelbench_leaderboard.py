@@ -15,21 +15,22 @@ def test_claims_the_raw_data(claimed, fixtures):
 
 
 def test_a_row(read, fixtures):
+    # The file counts problems from 0, the suite from 1.
     found = read(FORMAT, fixtures / RAW)
-    run = found.run(problem_id=1, model_raw="m1")
+    run = found.run(problem_id=2, model_raw="m1")
     assert (run.runtime_us, run.ref_runtime_us, run.speedup, run.baseline) == (2000.0, 4000.0, 2.0, "eager")
     assert (run.correct, run.level, run.extra["display_name"], run.extra["file"]) == (True, 2, "M1", "f1")
     assert found.metrics(run) == {("ratio", "speedup.vs_compile"): 0.5, ("reference", "runtime.compile"): 1000.0}
 
 
 def test_a_row_without_a_time_claims_nothing(read, fixtures):
-    run = read(FORMAT, fixtures / RAW).run(problem_id=2)
+    run = read(FORMAT, fixtures / RAW).run(problem_id=3)
     assert (run.correct, run.runtime_us, run.speedup, run.baseline) == (None, None, None, None)
 
 
 def test_bad_rows_leave_the_others(read, fixtures):
     found = read(FORMAT, fixtures / RAW)
-    assert sorted((r.problem_id, r.model_raw) for r in found["runs"]) == [(1, "m1"), (1, "m2"), (2, "m1")]
+    assert sorted((r.problem_id, r.model_raw) for r in found["runs"]) == [(2, "m1"), (2, "m2"), (3, "m1")]
     assert found.codes() == {"type_dropped": 2, "duplicate_run": 1, "bad_row": 1}
     assert len(found.batch.kernels) == 2
 
