@@ -119,3 +119,15 @@ def test_a_host_that_is_slow_now_and_then_accuses_nobody() -> None:
     assert honest.outer_speed().high < honest.inner_speed().low
     assert not honest.overruled
     assert honest.speed().value == pytest.approx(2.0)
+
+
+def test_a_clock_that_is_honest_in_one_block_of_each_pair_is_overruled() -> None:
+    pairs = []
+    for _ in range(3):
+        p = Pair(by_round=True)
+        for side, took, told in (("ref", 500e-6, [500e-6] * 4), ("cand", 500e-6, [500e-6, 50e-6, 50e-6, 50e-6])):
+            p.times[side] = p.blocks[side] = told
+            p.outer[side] = [took + FLUSH_S] * 4
+            p.gaps[side] = [took - t + FLUSH_S for t in told]
+        pairs.append(p)
+    assert Timed(pairs, 12, fresh=True, count=4).overruled

@@ -120,7 +120,10 @@ def test_a_device_that_is_not_there_ends_with_one_line(bundle, tmp_path):
 
 def test_names_of_devices(monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    assert [(d.name, d.visible, d.torch) for d in schedule.devices_of("0,3")] == [("0", "0", "cuda:0"), ("3", "3", "cuda:0")]
+    assert [(d.name, d.visible, d.torch) for d in schedule.devices_of("0,3")] == [
+        ("0", "0", "cuda:0"),
+        ("3", "3", "cuda:0"),
+    ]
     assert schedule.devices_of("cpu:1")[0].torch == "cpu"
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,GPU-ab")
     assert [d.visible for d in schedule.devices_of("all")] == ["5", "GPU-ab"]
@@ -153,7 +156,13 @@ def test_the_report_compares_devices_of_one_model(tmp_path):
 
     out = tmp_path / "r.jsonl"
     out.write_text(
-        "\n".join([line("0", "A", 2.0, 1.9, 2.1, 0.0), line("1", "A", 2.2, 2.05, 2.3, 1.0), line("2", "B", 9.0, 8.0, 10.0, 6.0)])
+        "\n".join(
+            [
+                line("0", "A", 2.0, 1.9, 2.1, 0.0),
+                line("1", "A", 2.2, 2.05, 2.3, 1.0),
+                line("2", "B", 9.0, 8.0, 10.0, 6.0),
+            ]
+        )
     )
     found = agreement.of(out)
     assert found["wall_s"] == 10.0

@@ -73,7 +73,10 @@ def test_two_pairs_cannot_decide_and_three_can() -> None:
 
 
 def test_a_lower_precision_is_said_before_anything_else() -> None:
-    assert judge_speed(Speed(0.5, 0.4, 0.6), 2.0, precision_class="tf32", timed_pairs=0) == ("CONFIRMED_REDUCED", "tf32")
+    assert judge_speed(Speed(0.5, 0.4, 0.6), 2.0, precision_class="tf32", timed_pairs=0) == (
+        "CONFIRMED_REDUCED",
+        "tf32",
+    )
 
 
 def test_a_refusal_names_its_kind() -> None:
@@ -147,7 +150,9 @@ def test_beyond_the_table_the_quantile_is_close_to_student_s() -> None:
         assert quantile == pytest.approx(t.ppf(0.975, n - 1), rel=7e-3)
 
 
-@pytest.mark.parametrize(("baseline", "want"), [(None, True), ("eager", True), ("Eager (fp32)", True), ("compile", False)])
+@pytest.mark.parametrize(
+    ("baseline", "want"), [(None, True), ("eager", True), ("Eager (fp32)", True), ("compile", False)]
+)
 def test_claims_against_eager_are_what_is_measured(baseline, want) -> None:
     assert eager_claim(baseline) is want
 

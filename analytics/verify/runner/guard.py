@@ -28,6 +28,9 @@ WATCHED = (
     ("torch.cuda.Event.record", torch.cuda.Event, "record"),
 )
 
+KEPT = ("CLOCK", "MOVE", "DRIVER")
+"""Names of our modules that are bound to functions of other libraries."""
+
 OF_TENSORS = ("mul_", "copy_", "zero_", "is_contiguous", "contiguous", "data_ptr", "detach", "clone", "sum", "stride")
 """Methods that stand around every timed call."""
 
@@ -53,7 +56,7 @@ def _own() -> list[tuple[str, Any, str]]:
             (f"{owner.__name__.rpartition('.')[2]}.{name}", owner, name)
             for owner in owners
             for name, value in vars(owner).items()
-            if isinstance(value, types.FunctionType) and value.__module__ == package
+            if (isinstance(value, types.FunctionType) and value.__module__ == package) or name in KEPT
         ]
     return found
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import ahead, machine, schedule, syscalls
 from .items import Item
-from .session import NoVerdictError, Session
+from .session import NoVerdictError, Session, finite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -183,7 +183,7 @@ class Lane:
             "held_at": at,
             "held_s": round(held_s, 3),
         }
-        schedule.put(self.work / "results" / f"{key}.json", json.dumps(document, allow_nan=False, default=str))
+        schedule.put(self.work / "results" / f"{key}.json", json.dumps(finite(document), allow_nan=False, default=str))
         speed = f" {document['speedup']:.2f}x" if document["speedup"] else ""
         self.say(f"{item.label}: {document['verdict']}{speed} in {held_s:.0f} s")
 

@@ -148,11 +148,10 @@ class Timed:
         """Whether the outer clock contradicts the candidate's, so that none of its own times is shown."""
         outer = self.outer_speed()
         contradicts = outer is not None and outer.high < self.inner_speed().low
-        # A GPU's host adds some milliseconds to a block now and then, to either side. What every block of a pair spent
-        # beyond the reference's is no such accident, and sleeping can only add to it.
-        return contradicts and (
-            not self.pairs[0].by_round or beyond([(min(p.gaps["ref"]), min(p.gaps["cand"])) for p in self.used()])
-        )
+        # A GPU's host adds some milliseconds to a block now and then, to either side. What most blocks of most
+        # pairs spent beyond the reference's is no such accident; not the least, or a clock could be honest in one.
+        gaps = [(stats.median(p.gaps["ref"]), stats.median(p.gaps["cand"])) for p in self.used()]
+        return contradicts and (not self.pairs[0].by_round or beyond(gaps))
 
     def outer_speed(self) -> Speed | None:
         """The speedup by clocks that the candidate cannot reach, None without them.
@@ -189,7 +188,7 @@ class Timed:
             if (ratio := outer_ratio(ref, p.mode_outer[name]["ref"], p.mode_outer[name]["cand"])) is not None
         ]
         gaps = [
-            tuple(min(p.mode_outer[name][side]) - times[side] for side in ("ref", "cand"))
+            tuple(stats.median(p.mode_outer[name][side]) - times[side] for side in ("ref", "cand"))
             for p, times in zip(having, found, strict=True)
         ]
         if len(outer) >= 2 and bounded(outer, widen).high < speed.low and beyond(gaps):
@@ -262,7 +261,7 @@ def beyond(gaps: Sequence[tuple[float, ...]]) -> bool:
     """Say whether the candidate spends more beside its calls on a GPU than the reference does, beyond noise.
 
     Args:
-        gaps: the least that a block of the reference and one of the candidate spent there, seconds a call, by pair.
+        gaps: what a block of the reference and one of the candidate spent there, seconds a call, by pair.
     """
     own, mine = (stats.median([max(0.0, g[i]) for g in gaps]) for i in (0, 1))
     return mine - own > HIDDEN_S + HIDDEN_PART["cuda"] * own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import socket
@@ -237,10 +238,19 @@ def done_keys(path: Path) -> set[str]:
     return set(done_documents(path))
 
 
+def finite(value: Any) -> Any:
+    """Return a document with every number that is none as None: an error can be infinite where the truth is."""
+    if isinstance(value, dict):
+        return {k: finite(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def append(path: Path, document: dict[str, Any]) -> None:
     """Append one whole line and force it to disk; a line left half by a crash is ended first."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    line = json.dumps(document, allow_nan=False, default=str) + "\n"
+    line = json.dumps(finite(document), allow_nan=False, default=str) + "\n"
     fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         size = os.fstat(fd).st_size
