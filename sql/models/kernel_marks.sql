@@ -85,7 +85,7 @@ found as (
                     contains(code, 'class ModelNew')
                     and not regexp_matches(
                         code,
-                        '(?i)(?:__global__|triton|load_inline|cpp_extension|\bcute\b|cutlass|cutile|tilelang|thunderkittens|numba|cupy|pallas|RawKernel|torch\.library|torch\.ops\.|nvrtc|hip|ptx)'
+                        '(?i)(?:__global__|triton|load_inline|cpp_extension|\bcute\b|cutlass|cutile|tilelang|thunderkittens|numba|cupy|pallas|RawKernel|torch\.library|torch\.ops\.|nvrtc|\bhip\b|\bptx\b)'
                     ),
                     'class ModelNew',
                     ''

@@ -130,13 +130,23 @@ judged as (
         case
             when baseline is null or trust = 'verified' or (r.baseline = baseline and r.speedup is not null) then t.speedup
             when not t.counts_correct or (trust <> 'claimed' and len(s.blocks_speed) > 0) then null
-            -- A speedup against nothing named is better than none, where no timing gives another.
-            else coalesce(s.speedups_vs[baseline], coalesce(b.mean_us, m.mean_us) / r.runtime_us, if(r.baseline is null, t.speedup, null))
+            -- What no source claims, no audit has seen: an extraordinary one does not count there either.
+            when trust = 'audited' and coalesce(s.speedups_vs[baseline], coalesce(b.mean_us, m.mean_us) / r.runtime_us) > 100 then null
+            -- One against nothing named is taken for one against eager, where no timing gives another.
+            else coalesce(
+                s.speedups_vs[baseline],
+                coalesce(b.mean_us, m.mean_us) / r.runtime_us,
+                if(r.baseline is null and baseline = 'eager', t.speedup, null)
+            )
         end as trusted_speedup,
         if(
             baseline is null or (r.baseline = baseline and r.speedup is not null),
             r.speedup,
-            coalesce(s.speedups_vs[baseline], coalesce(b.mean_us, m.mean_us) / r.runtime_us, if(r.baseline is null, r.speedup, null))
+            coalesce(
+                s.speedups_vs[baseline],
+                coalesce(b.mean_us, m.mean_us) / r.runtime_us,
+                if(r.baseline is null and baseline = 'eager', r.speedup, null)
+            )
         ) as claimed_speedup
     from filtered as r
     inner join run_status as s on r.run_id = s.run_id
@@ -147,6 +157,8 @@ judged as (
             and r.level = b.level
             and r.problem_name = b.problem_name
             and gpu_key(r.hardware) = b.gpu
+            -- Timings name no variant: they are of the level's own problems.
+            and variant_key(r.variant) = 'original'
     left join numbered_times as m
         on
             r.nameless
@@ -154,6 +166,7 @@ judged as (
             and r.level = m.level
             and r.problem_id = m.problem_id
             and gpu_key(r.hardware) = m.gpu
+            and variant_key(r.variant) = 'original'
     where
         (s.attempted or not attempted_only)
         and not (exclude_infra and s.is_infra)
@@ -183,7 +196,9 @@ select
     -- A quotient that overflows or that a reference of no time gives is no speedup.
     if(counts_correct and trusted_speedup > 0 and isfinite(trusted_speedup), trusted_speedup, null) as speedup,
     -- Within the noise of its own timing: no measurable change, on whichever side of 1.0 it fell.
-    counts_correct and abs(coalesce(trusted_speedup, 0) - 1) <= noise_band as near_tie,
+    coalesce(
+        counts_correct and trusted_speedup > 0 and isfinite(trusted_speedup) and abs(trusted_speedup - 1) <= noise_band, false
+    ) as near_tie,
     -- Claimed, and not counted here: a pass that does not rank, or a speedup that is not believed.
     claims_correct
     and (not counts_correct or (claimed_speedup is not null and trusted_speedup is null)) as withdrawn

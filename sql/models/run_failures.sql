@@ -1,10 +1,12 @@
 -- purpose: why each failed run failed: class, owner, the words that decided and where they stand
 -- grain: run_id
--- inputs: runs, run_outcomes, failure_classes, tool_failures, classified_texts
+-- inputs: runs, run_outcomes, failure_classes, tool_failures, classified_texts, tool_role
 create or replace view run_failures as
 with decisive as (
     select run_id, turn, seq, rule, evidence_start, evidence_end
     from tool_failures
+    -- The call that decided; the turn may hold others that failed behind it.
+    where tool_role(tool) = 'submit'
     qualify row_number() over (partition by run_id, turn order by seq desc) = 1
 ),
 other as (

@@ -222,8 +222,8 @@ select
         when d.label_outcome is null then coalesce(d.says_correct, false) <> (d.outcome = 'correct') and d.says_correct is not null
         when d.label_outcome = 'correct' or d.outcome = 'correct' then d.label_outcome <> d.outcome
         when d.label_outcome in ('unknown', 'in_progress', 'skipped') then false
-        when d.label_outcome = 'incorrect' then d.outcome not in ('incorrect', 'runtime_fail')
         when d.outcome = 'unknown' then false
+        when d.label_outcome = 'incorrect' then d.outcome not in ('incorrect', 'runtime_fail')
         -- Compiled when first called: both words are right.
         when d.failure_class = 'compile.triton' and d.label_outcome = 'runtime_fail' then false
         else d.label_outcome <> d.outcome

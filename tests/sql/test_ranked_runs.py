@@ -150,5 +150,24 @@ def test_a_baseline_takes_no_speedup_away_and_is_found_by_number(db):
     db.add("runs", run_id="a", speedup=4.0, baseline=None, **common)
     db.add("runs", run_id="b", runtime_us=50.0, problem_name=None, problem_id=2, **common)
     db.add("baselines", suite="kb", hardware="H100", baseline="compile", level=1, problem_name="2_B.py", mean_us=150.0)
-    assert db.rows("select run_id, speedup from ranked_runs(baseline := 'compile') order by 1") == [("a", 4.0), ("b", 3.0)]
+    # A speedup against nothing named stands on a board against eager, and says nothing of torch.compile.
+    assert db.rows("select run_id, speedup from ranked_runs(baseline := 'compile') order by 1") == [("a", None), ("b", 3.0)]
+    assert db.rows("select run_id, speedup from ranked_runs(baseline := 'eager') order by 1") == [("a", 4.0), ("b", None)]
     assert db.findings("baseline_missing") == {}
+
+
+def test_a_baseline_is_of_the_levels_own_problems_and_extraordinary_ones_do_not_count(db):
+    common = {"source_outcome": "correct", "correct": True, "hardware": "NVIDIA H100", "level": 1}
+    db.add("runs", run_id="a", runtime_us=10.0, problem_name="1_A.py", problem_id=1, variant="small", **common)
+    db.add("runs", run_id="b", runtime_us=1.2, problem_name="1_A.py", problem_id=1, **common)
+    db.add("baselines", suite="kb", hardware="H100", baseline="compile", level=1, problem_name="1_A.py", mean_us=150.0)
+    sql = "select run_id, speedup from ranked_runs(baseline := 'compile', trust := '{}') order by 1"
+    assert db.rows(sql.format("claimed")) == [("a", None), ("b", 125.0)]
+    assert db.rows(sql.format("audited")) == [("a", None), ("b", None)]
+
+
+def test_without_a_speedup_there_is_no_tie_however_wide_the_band(db):
+    db.add("runs", run_id="a", source_outcome="correct", correct=True, speedup=None, runtime_us=100.0)
+    db.add("metrics", run_id="a", subject="candidate", name="runtime.std", value=150.0)
+    db.add("metrics", run_id="a", subject="candidate", name="runtime.mean", value=100.0)
+    assert db.one("select near_tie from ranked_runs()") is False

@@ -279,3 +279,9 @@ def test_a_re_evaluation_is_known_by_its_key(db) -> None:
     db.add("runs", run_id="a", source_outcome="correct", correct=True, extra={"metadata": {"re_eval_at": "2026-05-01"}})
     db.add("tool_calls", run_id="a", ok=False, result_text='submit_kernel FAILED: kernel did not compile.\nk.cu(3): error: expected a ";"')
     assert db.one("select outcome, decided_by from run_outcomes") == ("correct", "re_evaluation")
+
+
+def test_a_failure_without_words_conflicts_with_no_label(db):
+    db.add("runs", run_id="a", source_outcome="incorrect", correct=False)
+    db.add("tool_calls", run_id="a", turn=1, ok=False, tool="submit_kernel", result_text="")
+    assert db.rows("select outcome, label_conflict from run_outcomes") == [("unknown", False)]

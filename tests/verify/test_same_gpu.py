@@ -12,6 +12,7 @@ NAMES = [
     "GH200 480GB", "NVIDIA GB200", "B200", "A100-SXM4-40GB", "NVIDIA A100 80GB PCIe", "A10G", "NVIDIA A10", "A40", "L40S",
     "NVIDIA L4", "L20", "Tesla T4", "Tesla V100-SXM2-16GB", "AMD Instinct MI300X", "MI250", "NVIDIA GeForce RTX 4090",
     "RTX 6000 Ada", "RTX PRO 6000", "NVIDIA RTX A6000", "RTX-3090", "GeForce GTX 1080", "TPU v5", " a card ", "", "cpu",
+    "RTX A4000", "RTX A1000 Laptop GPU", "T400", "RTX4090", "NVIDIA GeForce RTX 4070 Ti SUPER", "H100PCIe", "rtx_pro_6000",
 ]  # fmt: skip
 
 

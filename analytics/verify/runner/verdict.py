@@ -94,19 +94,23 @@ def comparable(claimed_gpu: str | None, gpu: str | None, *, from_database: bool)
 
 
 GPU_MODEL = re.compile(
-    r"(GB300|GB200|GH200|B300|B200|H200|H100|H800|H20|A100|A800|A6000|A40|A30|A10G|A10|L40S|L40|L20|L4|T4|V100|P100|MI\d{3}X?|RTX[ _-]?(?:PRO[ _-]?)?\d{4})"  # noqa: E501  one pattern
+    r"(?:^|[^A-Z0-9])(GB300|GB200|GH200|B300|B200|H200|H100|H800|H20|A100|A800|A6000|A40|A30|A10G|A10|L40S|L40|L20|L4|T4|V100|P100|MI\d{3}X?)(?:SXM\d?|PCIE|NVL)?(?:[^A-Z0-9]|$)"
 )
-"""The database's macro `gpu_key` uses the same; a test compares the two."""
+RTX_MODEL = re.compile(r"RTX[ _-]?((?:PRO[ _-]?)?\d{4}(?:[ _-]?(?:TI|SUPER|LAPTOP))*)")
+"""The database's macro `gpu_key` uses the same; a test compares the two. Bounded: an RTX A4000 is no A40."""
 
 
 def gpu_key(name: str) -> str:
     """Return a GPU's model out of the many ways in which harnesses and drivers write it.
 
-    >>> gpu_key("H100_Modal"), gpu_key("NVIDIA H200"), gpu_key(" some card ")
-    ('H100', 'H200', 'SOME CARD')
+    >>> gpu_key("H100_Modal"), gpu_key("NVIDIA H200"), gpu_key("RTX4090"), gpu_key(" some card ")
+    ('H100', 'H200', 'RTX 4090', 'SOME CARD')
     """
     found = GPU_MODEL.search(name.upper())
-    return found.group(1) if found else name.strip(" ").upper()
+    if found:
+        return found.group(1)
+    consumer = RTX_MODEL.search(name.upper())
+    return f"RTX {re.sub('[ _-]+', ' ', consumer.group(1))}" if consumer else name.strip(" ").upper()
 
 
 CLAIM = ("claimed_speedup", "claimed_baseline", "claimed_gpu")
