@@ -6,6 +6,7 @@ neither duckdb, polars, pyarrow, altair, scipy nor torch (tests/test_imports.py)
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -81,6 +82,10 @@ def __getattr__(name: str) -> typer.Typer:
 
 def main() -> None:
     """Run the command line; turn an error into one line on stderr and its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that knows ASCII alone gets a question mark for a line or a name, not a traceback half way.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     debug = "--debug" in sys.argv or bool(os.environ.get("KBSTATS_DEBUG"))
     argv = [a for a in sys.argv[1:] if a != "--debug"]
     try:

@@ -107,8 +107,8 @@ model it was run on. `WORD:kind` says more: which hack, which precision, why unv
 |---|---|---|---|"""
 _VERDICTS_END = """
 A result without the sandbox's required layers, or from a CPU, never ranks and refutes nothing. Of several results for
-one kernel, reference, precision and GPU model a witnessed `INCORRECT` or `HACK` wins, else the newest protocol, then
-the newest date."""
+one kernel, reference, precision and GPU model a witnessed `INCORRECT` or `HACK` wins, else the newest protocol, in
+it one that decided, then the newest date; `UNVERIFIABLE` displaces none."""
 
 
 def _standing(word: str) -> tuple[str, str]:

@@ -42,16 +42,17 @@ window same_question as (
         kernel_sha256, suite, level, variant_key(variant),
         problem_name, coalesce(precision, 'fp32'), reference_sha256, gpu_model
 )
--- A witnessed refusal wins: anybody can check it. A session that could not decide says nothing against
--- one that could. Else the newest protocol, then the newest date.
+-- A witnessed refusal wins: anybody can check it. A session that could not judge at all says nothing. Else the newest
+-- protocol, in it a session that decided before one that could not, then the newest date.
 qualify row_number() over (
     partition by
         kernel_sha256, suite, level, variant_key(variant),
         problem_name, coalesce(precision, 'fp32'), reference_sha256, gpu_model
     order by
         (split_part(verdict, ':', 1) in ('INCORRECT', 'HACK') and witness is not null) desc,
-        (split_part(verdict, ':', 1) in ('INCONCLUSIVE', 'UNVERIFIABLE')) asc,
+        (split_part(verdict, ':', 1) = 'UNVERIFIABLE') asc,
         coalesce(try_cast(regexp_extract(protocol, '(\d+(?:\.\d+)?)\D*$', 1) as double), 0) desc,
+        (split_part(verdict, ':', 1) = 'INCONCLUSIVE') asc,
         verified_at desc nulls last,
         verification_id asc
 ) = 1;

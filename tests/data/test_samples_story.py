@@ -64,7 +64,8 @@ def test_the_winner_of_level_3_changes_with_the_trust_asked_for(ask) -> None:
     assert (claimed["sample-c"]["fast_1"], audited["sample-c"]["fast_1"]) == (1.0, 0.0)
     assert (verified["sample-c"]["withdrawn"], verified["sample-c"]["refuted"]) == (2, 2)
     assert verified["sample-c"]["correct"] == 0
-    assert verified["sample-a"]["verified"] == 1
+    # 3.13x under kbv-1; kbv-4 measured 2.62 [2.47, 2.79], which decides nothing about 2.73.
+    assert verified["sample-a"]["verified"] == 0
 
 
 def test_the_level_4_claim_without_a_launch_falls_at_the_audit_and_is_refuted(ask) -> None:
@@ -73,6 +74,7 @@ def test_the_level_4_claim_without_a_launch_falls_at_the_audit_and_is_refuted(as
         for trust in ("claimed", "audited", "verified")
     )
     assert next(iter(claimed)) == "sample-c"
+    assert next(iter(verified)) == "sample-b"
     assert (claimed["sample-c"]["fast_1"], audited["sample-c"]["fast_1"]) == (1.0, 0.0)
     assert (verified["sample-c"]["refuted"], verified["sample-b"]["verified"]) == (1, 1)
     # 3.18x measured under kbv-4 of a claim of 2.60x.

@@ -59,9 +59,11 @@ def test_a_claim_without_device_or_interval_decides_nothing(db) -> None:
     assert db.rows("select verification_id from deciding_verifications") == []
 
 
-def test_a_session_that_could_not_decide_does_not_displace_one_that_could(db) -> None:
+def test_within_a_protocol_a_session_that_decided_counts_and_a_newer_protocol_counts_before_it(db) -> None:
     db.add("verifications", verification_id="old", protocol="kbv-1", verdict="CONFIRMED")
-    db.add("verifications", verification_id="new", protocol="kbv-2", verdict="INCONCLUSIVE", verified_at="2026-02-01 00:00:00+00")
+    db.add("verifications", verification_id="again", protocol="kbv-1", verdict="INCONCLUSIVE", verified_at="2026-02-01 00:00:00+00")
     assert db.rows("select verification_id, n_results from deciding_verifications") == [("old", 2)]
+    db.add("verifications", verification_id="new", protocol="kbv-2", verdict="INCONCLUSIVE", verified_at="2026-01-01 00:00:00+00")
+    assert db.rows("select verification_id, n_results from deciding_verifications") == [("new", 3)]
     db.add("verifications", verification_id="newer", protocol="kbv-2", verdict="SLOWER_THAN_CLAIMED")
-    assert db.rows("select verification_id, n_results from deciding_verifications") == [("newer", 3)]
+    assert db.rows("select verification_id, n_results from deciding_verifications") == [("newer", 4)]

@@ -19,7 +19,7 @@ def test_one_row_a_failed_run_with_its_rule_and_place(db):
 
 
 def test_the_place_is_that_of_the_call_that_decided(db):
-    compiler = "submit_kernel FAILED: compile\nk.cu(12): error: identifier \"q\" is undefined"
+    compiler = 'submit_kernel FAILED: compile\nk.cu(12): error: identifier "q" is undefined'
     db.add("runs", run_id="a", source_outcome="compile_fail", correct=False)
     db.add("tool_calls", run_id="a", turn=1, seq=0, ok=False, tool="submit_kernel", result_text=compiler)
     db.add("tool_calls", run_id="a", turn=1, seq=1, ok=False, tool="run_correctness", result_text="x" * 70 + " Output mismatch")

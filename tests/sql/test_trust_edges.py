@@ -191,8 +191,8 @@ def test_a_refusal_needs_no_interval(db, verdict):
     assert decide(db) == ["a"]
 
 
-@pytest.mark.parametrize("verdict", ["INCONCLUSIVE", "UNVERIFIABLE", "UNVERIFIABLE:busy_gpu"])
-def test_a_session_that_could_not_decide_displaces_none_that_could(db, verdict):
+@pytest.mark.parametrize("verdict", ["UNVERIFIABLE", "UNVERIFIABLE:busy_gpu"])
+def test_a_session_that_could_not_judge_displaces_none_that_could(db, verdict):
     db.add("verifications", verification_id="a", protocol="1")
     db.add("verifications", verification_id="b", protocol="2", verdict=verdict)
     assert decide(db) == ["a"]
