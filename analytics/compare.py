@@ -28,6 +28,7 @@ select
     if($side::varchar = 'model', null, model) as model,
     if($side::varchar = 'model', mode, null) as mode,
     gpu_key(hardware) as gpu,
+    coalesce(lower(precision), 'fp32') as precision,
     level,
     problem_id,
     problem_name,
@@ -42,7 +43,7 @@ from board_runs
 where counted
 order by run_id
 """
-_AGREE = {"sample": "sample", "model": "model", "mode": "mode", "gpu": "GPU model"}
+_AGREE = {"sample": "sample", "model": "model", "mode": "mode", "gpu": "GPU model", "precision": "precision"}
 """What the two runs of a pair have in common beside their problem, and its word."""
 
 Key = tuple[Any, ...]

@@ -214,8 +214,8 @@ def _row(
         "turns_to_best": r["turns_to_best"],
         "n_sol": r["n_sol"],
         "median_sol": r["median_sol"],
-        "tokens_per_solved": r["total_tokens"] / correct if r["total_tokens"] and correct else None,
-        "cost_per_solved": r["cost_usd"] / correct if r["cost_usd"] and correct else None,
+        "tokens_per_solved": r["total_tokens"] / r["n_solved"] if r["n_solved"] and r["n_tokens"] == n else None,
+        "cost_per_solved": r["cost_usd"] / r["n_solved"] if r["n_solved"] and r["n_cost"] == n else None,
     }
     return out
 

@@ -4,7 +4,10 @@
 -- threshold: none: hashes of the two sources
 select
     v.run_id,
-    printf('judged against reference %s, verified against %s', left(r.reference_sha256, 12), left(v.reference_sha256, 12)) as message,
+    printf(
+        'judged against reference %s, verified on %s against %s',
+        left(r.reference_sha256, 12), v.gpu_model, left(v.reference_sha256, 12)
+    ) as message,
     null as value,
     null as threshold
 from run_verifications as v

@@ -49,6 +49,10 @@ select
     count(distinct model) filter (where counted) as n_models,
     sum(total_tokens) filter (where counted) as total_tokens,
     sum(cost_usd) filter (where counted) as cost_usd,
+    -- What a solved problem cost can be said only where every attempt says what it cost.
+    count(distinct problem_key) filter (where counted and counts_correct) as n_solved,
+    count(total_tokens) filter (where counted) as n_tokens,
+    count(cost_usd) filter (where counted) as n_cost,
     sum(wall_s) filter (where counted) as wall_s,
     median(n_turns) filter (where counted) as median_turns,
     median(turns_to_first_right) filter (where counted) as turns_to_first_correct,

@@ -63,6 +63,16 @@ def test_samples_pair_with_their_own_and_gpus_stay_apart(db):
     assert (f["pairs"], f["wins"], f["losses"]) == (2, 1, 1)
 
 
+def test_precisions_stay_apart_and_an_unnamed_one_is_fp32(db):
+    add(db, "A", 1, 2.0, precision="fp16")
+    add(db, "B", 1, 1.0, precision="fp32")
+    add(db, "A", 2, 2.0, precision=None)
+    add(db, "B", 2, 1.0, precision="FP32")
+    f = compare.compare(db.fresh(), "A", "B", lb.Filters())
+    assert (f["pairs"], f["wins"]) == (1, 1)
+    assert [(r["problem_id"], r["differ_in"]) for r in f["unpaired"]] == [(1, ["precision"])]
+
+
 def test_modes_and_sweeps_of_one_model(db):
     for mode, sweep, speedup in (("all", "s1", 3.0), ("single", "s2", 1.5)):
         add(db, "A", 1, speedup, mode=mode, sweep=sweep, run_id=mode)

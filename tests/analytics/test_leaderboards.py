@@ -192,6 +192,17 @@ def test_cost_of_a_solved_problem(db):
     assert (row["cost_per_solved"], row["tokens_per_solved"]) == (3.0, 200.0)
 
 
+@pytest.mark.parametrize(("cost", "want"), [(3.0, 4.5), (None, None)])
+def test_samples_solve_a_problem_once_and_a_missing_cost_leaves_nothing_to_divide(db, cost, want):
+    common = {"model": "A", "problem_name": "1_A.py", "problem_id": 1, "total_tokens": 100}
+    for i in (1, 2):
+        db.add("runs", run_id=f"r{i}", sample_id=i, source_outcome="correct", correct=True, speedup=2.0, cost_usd=0.75, **common)
+    db.add("runs", run_id="r3", sample_id=3, source_outcome="incorrect", correct=False, cost_usd=cost, **common)
+    (row,) = lb.board(db.fresh(), lb.Filters()).rows
+    assert (row["correct"], row["cost_per_solved"], row["tokens_per_solved"]) == (2, want, 300.0)
+
+
+
 def test_coverage_is_of_what_the_suite_offers(db):
     fill(db, "A", [2.0, 3.0])
     for name in ("0.py", "7.py", "8.py"):
