@@ -1,6 +1,6 @@
 -- purpose: the runs of a board after its filters, with what counts at the level of trust asked for
 -- grain: run_id
--- inputs: runs, run_problems, run_status, run_trust, baselines, gpu_key, variant_key
+-- inputs: runs, run_problems, run_status, run_trust, run_verifications, baselines, gpu_key, variant_key
 -- parameters: `grouping` names what `key` holds: model, mode, sweep, level, variant, suite, harness, hardware,
 --   backend or problem. Each list NULL means no filter. trust is claimed, audited or verified. verified_on names
 --   the GPU model of a verified board; NULL takes the one with the most ranking results, so that two
@@ -124,6 +124,8 @@ judged as (
         s.codes,
         s.blocks_speed,
         t.verified_on,
+        v.speedup_lo as measured_lo,
+        v.speedup_hi as measured_hi,
         -- Re-run on another GPU model only: not re-run as far as this board goes.
         if(trust = 'verified' and t.run_id is null, 'not_verified', t.reason) as reason,
         coalesce(t.counts_correct and (t.reduced_to is null or precisions = [t.reduced_to]), false) as counts_correct,
@@ -151,6 +153,7 @@ judged as (
     from filtered as r
     inner join run_status as s on r.run_id = s.run_id
     left join trusted as t on r.run_id = t.run_id
+    left join run_verifications as v on trust = 'verified' and r.run_id = v.run_id and t.verified_on = v.gpu_model
     left join reference_times as b
         on
             r.suite = b.suite
@@ -177,7 +180,7 @@ judged as (
         )
 )
 select
-    * exclude (trusted_speedup, blocks_speed),
+    * exclude (trusted_speedup, blocks_speed, measured_lo, measured_hi),
     coalesce(
         case grouping
             when 'model' then model
@@ -196,8 +199,11 @@ select
     -- A quotient that overflows or that a reference of no time gives is no speedup.
     if(counts_correct and trusted_speedup > 0 and isfinite(trusted_speedup), trusted_speedup, null) as speedup,
     -- Within the noise of its own timing: no measurable change, on whichever side of 1.0 it fell.
+    -- A re-run brings an interval of its own.
     coalesce(
-        counts_correct and trusted_speedup > 0 and isfinite(trusted_speedup) and abs(trusted_speedup - 1) <= noise_band, false
+        counts_correct and trusted_speedup > 0 and isfinite(trusted_speedup)
+        and if(measured_hi is null, abs(trusted_speedup - 1) <= noise_band, measured_lo <= 1 and measured_hi >= 1),
+        false
     ) as near_tie,
     -- Claimed, and not counted here: a pass that does not rank, or a speedup that is not believed.
     claims_correct

@@ -38,7 +38,16 @@ islands as (
     where owner in ('harness', 'infrastructure', 'provider') or failure_class in ('llm.no_code', 'cuda.illegal_address', 'cuda.no_kernel_image')
 ),
 streaks as (
-    select suite, sweep, variant, model, failure_class, island, count(*) as n, count(distinct problem) as streak
+    select
+        suite,
+        sweep,
+        variant,
+        model,
+        failure_class,
+        island,
+        count(*) as n,
+        count(distinct problem) as streak,
+        list(run_id order by place) as run_ids
     from islands
     group by all
 )
@@ -53,7 +62,15 @@ select
     sum(s.n) / z.n_runs as share,
     max(s.streak) as longest_streak,
     -- Ten runs at least: four of five is no pattern.
-    z.n_runs >= 10 and (sum(s.n) >= 0.8 * z.n_runs or max(s.streak) >= 10) as invalid
+    z.n_runs >= 10 and (sum(s.n) >= 0.8 * z.n_runs or max(s.streak) >= 10) as invalid,
+    -- The runs that the pattern speaks of: all of the class, or those in a row.
+    flatten(
+        if(
+            sum(s.n) >= 0.8 * z.n_runs,
+            list(s.run_ids order by s.island),
+            list(s.run_ids order by s.island) filter (where s.streak >= 10)
+        )
+    ) as run_ids
 from streaks as s
 inner join sizes as z
     on

@@ -171,3 +171,10 @@ def test_without_a_speedup_there_is_no_tie_however_wide_the_band(db):
     db.add("metrics", run_id="a", subject="candidate", name="runtime.std", value=150.0)
     db.add("metrics", run_id="a", subject="candidate", name="runtime.mean", value=100.0)
     assert db.one("select near_tie from ranked_runs()") is False
+
+
+@pytest.mark.parametrize(("lo", "hi", "tie"), [(0.9, 1.2, True), (1.02, 1.06, False)])
+def test_a_measured_interval_tells_a_tie_on_the_verified_board(db, lo, hi, tie):
+    db.add("runs", run_id="a", source_outcome="correct", correct=True, speedup=1.0, submitted_kernel_sha256="k")
+    db.add("verifications", verification_id="1", kernel_sha256="k", speedup=1.04, speedup_lo=lo, speedup_hi=hi, claimed_speedup=1.0, verdict="CONFIRMED")
+    assert db.one("select near_tie from ranked_runs(trust := 'verified')") is tie

@@ -34,3 +34,11 @@ def test_samples_of_one_problem_are_no_row_of_problems(db):
     for i in range(40):
         db.add("runs", run_id=f"r{i:02}", sweep="s", model="M", sample_id=i, problem_id=0 if i < 10 else i, compiled=True, correct=i >= 10, extra={"metadata": ARCH if i < 10 else {}})
     assert db.rows("select n, longest_streak, invalid from sweep_patterns") == [(10, 1, False)]
+
+
+def test_a_row_of_problems_speaks_of_those_in_the_row(db):
+    marks = "." * 20 + "A" * 10 + "." * 30 + "A" + "." * 10 + "A"
+    sweep(db, marks)
+    rows = db.rows("select run_id, message from audit_findings where code = 'sweep_invalid' order by 1")
+    assert [r[0] for r in rows] == [f"r{i}" for i in range(20, 30)]
+    assert "10 problems in a row" in rows[0][1]
