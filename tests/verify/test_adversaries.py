@@ -31,7 +31,8 @@ def test_refused(name: str, verify: Callable[..., dict[str, Any]]) -> None:
         # It is right, and the reference it spoils is not the one that is timed: it does without a module's
         # call and may be a few per cent faster, never by the hundredfold that the sabotage would give.
         assert doc["correctness"] == "passed"
-        assert doc["speedup"] < 1.3
+        # The interval's low end: on a busy machine a short session's middle may be anywhere in it.
+        assert doc["speedup_lo"] < 1.3
     elif case.get("bounded") and doc["correctness"] == "passed":
         assert doc["speedup_lo"] < 1.05
     elif not doc["verdict"].startswith("CONFIRMED_REDUCED"):
