@@ -224,16 +224,13 @@ class Database:
         import polars as pl
 
         con = self._open()
-        try:
-            statements = con.extract_statements(query)
-        except duckdb.Error as e:
-            raise UsageError(f"the query does not parse: {_first(e)}") from e
-        if len(statements) != 1:
-            raise UsageError(f"one query at a time, this text holds {len(statements)}")
+        warehouse.one_statement(con, query)
         try:
             table = con.sql(query, params=parameters or None).to_arrow_table()
         except duckdb.Error as e:
-            raise KbstatsError(f"the query failed: {_first(e)}", hint="tables and columns: docs/tables.md") from e
+            raise KbstatsError(
+                f"the query failed: {warehouse.said(e)}", hint="tables and columns: docs/tables.md"
+            ) from e
         frame = pl.from_arrow(table)
         return frame if isinstance(frame, pl.DataFrame) else frame.to_frame()
 
@@ -263,11 +260,6 @@ def _refuse(unmet: Sequence[str]) -> None:
     """
     if unmet:
         raise UsageError("; ".join(unmet).replace("--", ""))
-
-
-def _first(e: Exception) -> str:
-    """The error of DuckDB's message, and the candidates it suggests."""
-    return " ".join(line.strip() for line in str(e).splitlines()[:3] if line.strip())[:300]
 
 
 def _frame(rows: Sequence[dict[str, Any]]) -> pl.DataFrame:

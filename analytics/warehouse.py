@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbstats.analytics import lakes
-from kbstats.ingest.errors import DatabaseError
+from kbstats.ingest.errors import DatabaseError, UsageError
 from kbstats.ingest.transactions import transaction
 from kbstats.sql import catalog
 
@@ -73,6 +73,28 @@ def _connect(path: Path, *, read_only: bool, sealed: bool = False) -> duckdb.Duc
     for statement in ("set timezone = 'UTC'", *(_SEAL if sealed else ())):
         con.execute(statement)
     return con
+
+
+def one_statement(con: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
+    """The one statement of a user's text.
+
+    Raises:
+        UsageError: it does not parse, or holds none or several.
+    """
+    import duckdb
+
+    try:
+        statements = con.extract_statements(text)
+    except duckdb.Error as e:
+        raise UsageError(f"the query does not parse: {said(e)}") from e
+    if len(statements) != 1:
+        raise UsageError(f"one query at a time, this text holds {len(statements)}")
+    return statements[0]
+
+
+def said(e: Exception) -> str:
+    """The error of DuckDB's message, and the candidates that it suggests."""
+    return " ".join(line.strip() for line in str(e).splitlines()[:3] if line.strip())[:300]
 
 
 def _first(e: Exception) -> str:

@@ -118,6 +118,7 @@ class Suite:
         row = {"part": case.part, "name": case.name, "key": case.key, "protocol": PROTOCOL, "code": CODE}
         row["ok"] = bool(case.good(doc))
         row |= {k: doc[k] for k in KEPT} | {"spent_s": doc["seconds"], "at": doc["verified_at"]}
+        row["clock"] = next((c["detail"] for c in doc["checks"] if c["gate"] == "clock"), {})
         row["power"] = next((c["detail"] for c in doc["checks"] if c["gate"] == "power"), {})
         self.rows.append(row)
         interval = f" {row['speedup']:.3f} [{row['speedup_lo']:.3f}, {row['speedup_hi']:.3f}]" if row["speedup"] else ""

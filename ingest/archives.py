@@ -53,8 +53,8 @@ _ERRORS = (
     tarfile.TarError,
     zipfile.BadZipFile,
     ValueError,
-    RuntimeError,
-    NotImplementedError,
+    RuntimeError,  # of zipfile: the member is encrypted
+    NotImplementedError,  # of zipfile: a compression that it does not know
 )
 
 Report = Callable[[str, str, str], None]

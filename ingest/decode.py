@@ -67,7 +67,7 @@ def typed(data: bytes, cls: type, batch: Batch) -> tuple[Any, dict[str, Any]]:
     try:
         return _decoder(cls).decode(data), {}
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        pass
+        pass  # the slow path below says what is wrong, and reads what can be read
     obj = untyped(data, batch)
     if not isinstance(obj, dict):
         raise UnreadableError("not_json", "the document is no JSON object")

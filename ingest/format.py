@@ -79,7 +79,7 @@ class Format:
 
     def sniff(self, path: Path, head: bytes) -> int:
         """How sure it is that the file is its own: 0 to 100 (`NO` … `EXACT`)."""
-        raise NotImplementedError
+        raise NotImplementedError  # each format knows its own files
 
     def gives_way(self, path: Path) -> bool:  # noqa: ARG002  most formats never do
         """Whether another file now speaks for one that this format has read: its rows go then."""
@@ -91,4 +91,4 @@ class Format:
 
     def read(self, source: Source, batch: Batch) -> None:
         """Fill the batch. What cannot be read is an issue; an exception rejects the file."""
-        raise NotImplementedError
+        raise NotImplementedError  # each format reads its own files

@@ -51,3 +51,18 @@ def objects(data: bytes, batch: Batch) -> Iterator[tuple[int, dict[str, Any]]]:
             )
     if not n_read and not data.strip():
         batch.partial("empty_file", "the file is empty", location="byte 0")
+
+
+def of_schema(data: bytes, batch: Batch, schema: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(`line N`, object) of every line that names this `schema`; another schema is an issue."""
+    for number, document in objects(data, batch):
+        where = f"line {number}"
+        if document.get("schema") == schema:
+            yield where, document
+        else:
+            batch.issue(
+                "unknown_schema",
+                f"schema {document.get('schema')!r} is not {schema!r}; left out",
+                severity="error",
+                location=where,
+            )

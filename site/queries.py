@@ -36,7 +36,7 @@ class Queries:
     @functools.cached_property
     def digest(self) -> str:
         """A hash of everything besides the rows that a page depends on."""
-        raise NotImplementedError
+        raise NotImplementedError  # `Site` computes it, from rows that this mix-in does not hold
 
     @functools.cached_property
     def boards(self) -> dict[str, list[Row]]:

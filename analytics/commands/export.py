@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from kbstats.ingest.versions import RUN_TABLES, SOURCE_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,16 +17,6 @@ if TYPE_CHECKING:
 
 PART_RUNS = 2000
 """Runs in one part: what a reader holds in memory at a time."""
-RUN_TABLES = ("turns", "messages", "tool_calls", "compile_errors", "timeouts", "metrics")
-OTHER_TABLES = (
-    "problems",
-    "baselines",
-    "annotations",
-    "verifications",
-    "verification_checks",
-    "verification_timings",
-    "ingest_issues",
-)
 _OPTIONS = {
     "parquet": "format parquet, compression zstd",
     "csv": "format csv, header true, nullstr '\\N', quote '\"', escape '\"'",
@@ -53,9 +44,7 @@ class Encoding(StrEnum):
 def command(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write; it must be new or empty.")],
     to: Annotated[Encoding, typer.Option("--to", help="What to write.")] = Encoding.parquet,
-    db: Annotated[
-        Path | None, typer.Option(help="Database file.  [default: $KBSTATS_DB or kbstats.duckdb]")
-    ] = None,
+    db: Annotated[Path | None, typer.Option(help="Database file.  [default: $KBSTATS_DB or kbstats.duckdb]")] = None,
 ) -> None:
     """Write the tables into files; `kbstats ingest DIR` reads them back into the same tables.
 
@@ -109,7 +98,7 @@ def _queries(n: int, *, with_runs: bool) -> dict[str, str]:
         sent = _SENT.format(which=mine)
         tables["kernels"] = kernels.format(sent=sent, all_sent=_SENT.format(which="true")) + " order by kernel_sha256"
     if n == 0:
-        for table in (*OTHER_TABLES, "run_copies"):
+        for table in SOURCE_TABLES:
             tables[table] = f"select * from {table}"  # noqa: S608
         if not with_runs:
             tables["kernels"] = "select * from kernels order by kernel_sha256"

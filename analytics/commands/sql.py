@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 from kbstats.analytics.output import Format, emit, rows_of
-from kbstats.ingest.errors import KbstatsError, UsageError
+from kbstats.ingest.errors import KbstatsError
 
 
 def command(
@@ -27,23 +27,12 @@ def command(
     text = sys.stdin.read() if query == "-" else query
     con = warehouse.open_read(db or warehouse.default_db(), sealed=True)
     try:
-        statements = con.extract_statements(text)
-    except duckdb.Error as e:
-        raise UsageError(f"the query does not parse: {_first(e)}") from e
-    if len(statements) != 1:
-        raise UsageError(f"one query at a time, this text holds {len(statements)}")
-    try:
-        result = con.execute(statements[0])
+        result = con.execute(warehouse.one_statement(con, text))
         records = rows_of(result) if result.description else []
     except duckdb.Error as e:
-        raise KbstatsError(f"the query failed: {_first(e)}", hint="tables and columns: docs/tables.md") from e
+        raise KbstatsError(f"the query failed: {warehouse.said(e)}", hint="tables and columns: docs/tables.md") from e
     finally:
         con.close()
     if not records:
         print("kbstats: 0 rows", file=sys.stderr)
     emit(records, fmt)
-
-
-def _first(e: Exception) -> str:
-    """The first two lines of DuckDB's message: the error, and the candidates it suggests."""
-    return " ".join(line.strip() for line in str(e).splitlines()[:3] if line.strip())[:300]

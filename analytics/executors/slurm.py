@@ -36,6 +36,7 @@ class SlurmEngine:
             if self._executor.cluster == "slurm":
                 given["slurm_array_parallelism"] = settings.workers
             self._executor.update_parameters(**given | options)
+        # submitit names an unknown parameter, a wrong value, a cluster it does not know and one that is not here thus.
         except (ValueError, TypeError, NotImplementedError, RuntimeError) as e:
             raise UsageError(f"the Slurm options are not accepted ({str(e)[:200]})") from e
         self._jobs: list[Any] = []

@@ -74,7 +74,7 @@ def _record(body: bytes, cls: type[R], batch: Batch, number: int, *, last: bool)
     try:
         return _decoder(cls).decode(body)  # type: ignore[arg-type]
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        pass
+        pass  # the slow path below says what is wrong, and reads what can be read
     try:
         document = decode.untyped(body, batch)
     except decode.UnreadableError as e:

@@ -29,16 +29,7 @@ class AnnotationFormat(Format):
 
     def read(self, source: Source, batch: Batch) -> None:
         """All statements of the file."""
-        for line, document in jsonlines.objects(source.read(), batch):
-            where = f"line {line}"
-            if document.get("schema") != SCHEMA:
-                batch.issue(
-                    "unknown_schema",
-                    f"schema {document.get('schema')!r} is not {SCHEMA!r}; left out",
-                    severity="error",
-                    location=where,
-                )
-                continue
+        for where, document in jsonlines.of_schema(source.read(), batch, SCHEMA):
             values = {k: v for k in _TEXTS if isinstance(v := document.get(k), str) and v.strip()}
             if not ({"run_id", "kernel_sha256"} & values.keys() and {"verdict", "text"} & values.keys()):
                 batch.issue(

@@ -41,16 +41,8 @@ class VerificationFormat(Format):
     def read(self, source: Source, batch: Batch) -> None:
         """All results of the file."""
         seen: set[str] = set()
-        for line, document in jsonlines.objects(source.read(), batch):
-            where = f"line {line}"
-            if document.get("schema") != SCHEMA:
-                batch.issue(
-                    "unknown_schema",
-                    f"schema {document.get('schema')!r} is not {SCHEMA!r}; left out",
-                    severity="error",
-                    location=where,
-                )
-            elif missing := [k for k in REQUIRED if not isinstance(document.get(k), str)]:
+        for where, document in jsonlines.of_schema(source.read(), batch, SCHEMA):
+            if missing := [k for k in REQUIRED if not isinstance(document.get(k), str)]:
                 batch.issue(
                     "bad_line", f"without {', '.join(missing)}; left out", severity="error", location=where
                 )

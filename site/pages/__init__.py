@@ -60,7 +60,7 @@ class Page:
 
     def render(self, site: Site, units: Sequence[Unit]) -> Iterator[tuple[Unit, Mapping[str, str | Path]]]:
         """Render some of them: each unit with its files, path to content."""
-        raise NotImplementedError
+        raise NotImplementedError  # each page kind renders itself
 
 
 class SinglePage(Page):
@@ -70,7 +70,7 @@ class SinglePage(Page):
 
     def context(self, site: Site) -> dict[str, Any]:
         """What the template is given."""
-        raise NotImplementedError
+        raise NotImplementedError  # each single page has its own context
 
     def render(self, site: Site, units: Sequence[Unit]) -> Iterator[tuple[Unit, Mapping[str, str | Path]]]:
         """Render the page."""

@@ -1,18 +1,13 @@
 -- purpose: how many turns a run took to its first passing check and to its best speedup
 -- grain: run_id
--- inputs: runs, turns, tool_calls, turn_speedups, judges_final_state, tool_role
+-- inputs: turns, turn_speedups, judged_passes
 -- stored: yes
 -- changes: run_id
 create or replace view run_progress as
 with passes as (
-    select t.run_id, min(t.turn) as first_right_turn, count(*) as n_passes
-    from tool_calls as t
-    inner join runs as r on t.run_id = r.run_id
-    where
-        t.ok
-        and tool_role(t.tool) in ('check', 'submit')
-        and not judges_final_state(r.format)
-    group by t.run_id
+    select run_id, min(turn) as first_right_turn, count(*) as n_passes
+    from judged_passes
+    group by run_id
 ),
 bests as (
     select run_id, min_by(turn, (-speedup, turn)) as best_turn, max(speedup) as best_speedup

@@ -1,6 +1,6 @@
 -- purpose: speedups measured in mid-run: of a turn's own timings, and of the whole run at its last passing turn
 -- grain: run_id, turn
--- inputs: runs, tool_calls, metrics, judges_final_state, tool_role
+-- inputs: runs, metrics, judged_passes
 create or replace view turn_speedups as
 with timed as (
     select c.run_id, c.turn, max(f.value / c.value) as speedup
@@ -14,14 +14,9 @@ with timed as (
 ),
 -- Sources time what was handed in; a passing check of an earlier turn has no time of its own.
 last_pass as (
-    select t.run_id, max(t.turn) as turn
-    from tool_calls as t
-    inner join runs as r on t.run_id = r.run_id
-    where
-        t.ok
-        and tool_role(t.tool) in ('check', 'submit')
-        and not judges_final_state(r.format)
-    group by t.run_id
+    select run_id, max(turn) as turn
+    from judged_passes
+    group by run_id
 )
 select run_id, turn, speedup
 from timed

@@ -90,7 +90,7 @@ def test_the_front_page_has_the_three_levels_side_by_side(full_site):
     page = text_of(html(full_site)["index.html"])
     assert "4 runs of 2 models on 3 problems, 2026-05-04, on NVIDIA H200." in page
     assert "3 of 4 runs claimed correct" in page
-    assert "of the claims verified by a re-run" in page
+    assert "of the claims re-run and right" in page
     assert "<svg" in html(full_site)["index.html"]
 
 

@@ -52,6 +52,30 @@ class Inline:
         self.con.execute(f"insert into {table} ({names}) values ({marks})", list(row.values()))
         self.stale = True
 
+    def story(self, run_id: str, *steps: str) -> None:
+        """One run, one turn a step: W wrong, B does not build, R right."""
+        calls = {
+            "W": (False, "Output mismatch"),
+            "B": (False, 'kernel did not compile.\nk.cu(3): error: expected a ";"'),
+            "R": (True, "PASSED"),
+        }
+        right = steps[-1] == "R"
+        outcome = "correct" if right else "incorrect"
+        self.add("runs", run_id=run_id, model="M", source_outcome=outcome, correct=right, sample_id=ord(run_id))
+        for turn, step in enumerate(steps):
+            ok, text = calls[step]
+            tool = "run_correctness" if turn < len(steps) - 1 else "submit_kernel"
+            self.add("turns", run_id=run_id, turn=turn)
+            self.add(
+                "tool_calls",
+                run_id=run_id,
+                turn=turn,
+                tool=tool,
+                ok=ok,
+                result_text=text,
+                kernel_sha256=f"{run_id}{step}",
+            )
+
     def fresh(self) -> Any:
         """The connection, with stored models up to date."""
         if self.stale:

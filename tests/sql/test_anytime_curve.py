@@ -1,20 +1,10 @@
 from __future__ import annotations
 
 
-def story(db, run_id, *steps):
-    """One turn a step: W wrong, B does not build, R right."""
-    calls = {"W": (False, "Output mismatch"), "B": (False, 'kernel did not compile.\nk.cu(3): error: expected a ";"'), "R": (True, "PASSED")}
-    db.add("runs", run_id=run_id, model="M", source_outcome="correct" if steps[-1] == "R" else "incorrect", correct=steps[-1] == "R", sample_id=ord(run_id))
-    for turn, step in enumerate(steps):
-        ok, text = calls[step]
-        db.add("turns", run_id=run_id, turn=turn)
-        db.add("tool_calls", run_id=run_id, turn=turn, tool="run_correctness" if turn < len(steps) - 1 else "submit_kernel", ok=ok, result_text=text, kernel_sha256=f"{run_id}{step}")
-
-
 def test_share_passed_after_each_turn(db):
-    story(db, "a", "W", "R")
-    story(db, "b", "W", "W", "R")
-    story(db, "c", "W")
+    db.story("a", "W", "R")
+    db.story("b", "W", "W", "R")
+    db.story("c", "W")
     got = db.rows("select turns_used, n_runs, n_passed, share_passed from anytime_curve where model = 'M' order by 1")
     assert got == [(1, 3, 0, 0.0), (2, 3, 1, 1 / 3), (3, 3, 2, 2 / 3)]
 

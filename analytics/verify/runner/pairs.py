@@ -16,8 +16,9 @@ NAMES = {"eager": "eager", "busy": "gpu_busy", "graph": "cuda_graph"}
 """Name of a mode's row among the document's baselines."""
 
 HIDDEN_S, HIDDEN_PART = 20e-6, {"cpu": 0.5, "cuda": 0.1}
-"""What a side may spend beside its calls beyond the other's: this, and a part of what the other spends. 30 honest
-kernels on an H200 stayed within 48 us of some 450, a forged clock was 129 us beyond (benchmarks/results)."""
+"""What a side may spend beside its calls beyond the other's: this, and a part of what the other spends. The least
+gaps of honest kernels on an H200 stayed within 48 us of some 450, a forged clock's was 129 us beyond (`clock` in
+benchmarks/results); the medians that `beyond` compares have not been recorded yet."""
 
 CLOCKS_APART = 0.02
 """A pair is dropped when the SM clocks of its sides differ by more than this part."""
