@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 from kbstats.ingest import hashing
+from kbstats.ingest.metrics import number
 from kbstats.ingest.rows import JSON, ROW_TYPES, Issue, Kernel, Metric, Row, Run
 
 if TYPE_CHECKING:
@@ -122,6 +123,23 @@ class Batch:
                 run_id=run_id,
             )
         )
+
+    def speedup(self, said: object, run_id: str, *, correct: object, measured: float | None = None) -> float | None:
+        """A run's speedup: what its source says, else what its runtimes measured, else unknown.
+
+        A speedup of 0 or less is none. A failed run's 0 or -1 is how harnesses write that; a correct run's,
+        and any other such number, is told of, since the source contradicts itself.
+        """
+        value = number(said)
+        if value is None or value > 0:
+            return measured if value is None else value
+        if correct is True or value not in {0, -1}:
+            instead = "read as unknown" if measured is None else "taken from its runtimes"
+            who = "a run that is called correct" if correct is True else "a run"
+            self.issue(
+                "sentinel", f"a speedup of {value:g} for {who}; {instead}", location="runs.speedup", run_id=run_id
+            )
+        return measured
 
     def beside(self, path: object) -> Batch:
         """A view on this batch for a companion: its issues name the companion, and it is never partial."""

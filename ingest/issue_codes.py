@@ -25,7 +25,7 @@ CODES: dict[str, str] = {
     "non_finite": "A number is NaN, infinite or beyond the range of doubles; it is read as unknown.",
     "surrogate": "A text holds half of a surrogate pair, which was read as U+FFFD.",
     "sentinel": "A number that a runtime, a time, a count or a speedup cannot be (negative, "
-    "infinite); it is read as unknown.",
+    "infinite), or a speedup of 0 or -1 for a run that is called correct; it is read as unknown.",
     "too_deep": "Objects nested deeper than 200 levels were left out.",
     "trailing_data": "Text after the end of the document was not read.",
     "type_repaired": "A field holds another type than it should and was converted, such as 3.0 for 3.",

@@ -127,6 +127,7 @@ _SOURCES = {
     "heuristic": "heuristic",
     "heuristic_from_speedup": "heuristic",
 }
+_TELLING = frozenset({"energy.per_run", "power.mean"})
 _ALTERNATIVES = {"peak_memory_mb": "peak_memory_bytes", "ref_peak_memory_mb": "ref_peak_memory_bytes"}
 
 
@@ -145,6 +146,15 @@ def positive(value: Any, scale: float = 1.0) -> float | None:
     """A number above 0, scaled; None for a sentinel."""
     out = number(value)
     return out * scale if out is not None and out > 0 else None
+
+
+def zero_of(name: str, value: float) -> str | None:
+    """Name of the row that stands for a zero which is no value of `name`, or None where it needs none.
+
+    A GPU that ran drew power: a meter that says 0 did not tick, which the audit tells of. Its 0 is no
+    measurement and is no row of `name`; `<name>.zero` holds 1, the number of such readings.
+    """
+    return f"{name}.zero" if value == 0 and name in _TELLING else None
 
 
 def rows(
@@ -187,8 +197,14 @@ def _emit(
 ) -> Iterator[Metric]:
     for spec in specs:
         value = number(found.get(spec.key))
-        if value is None or not spec.keep(value):
+        if value is None:
             continue
+        name, unit = spec.name, spec.unit
+        if not spec.keep(value):
+            zero = zero_of(name, value)
+            if zero is None:
+                continue
+            name, unit, value = zero, "count", 1.0
         if (exact := _ALTERNATIVES.get(spec.key)) and positive(found.get(exact)):
             continue
         yield Metric(
@@ -196,9 +212,9 @@ def _emit(
             turn=at.turn,
             seq=at.seq,
             subject=spec.subject,
-            name=spec.name,
+            name=name,
             value=value * spec.scale,
-            unit=spec.unit,
+            unit=unit,
             source=source or spec.source,
         )
 

@@ -233,7 +233,7 @@ class _Reader:
 
     def _run(self, run_id: str, columns: dict[str, Any], kernel: str | None) -> Run:
         talk, reward = self.talk, self.reward
-        speedup, baseline = reward.speedup if reward else (None, None)
+        speedup, baseline = reward.speedup(run_id, self.batch) if reward else (None, None)
         tokens = self._tokens()
         final = self.t.final_metrics
         cost = final.total_cost_usd if final and final.total_cost_usd is not None else self.cost

@@ -87,11 +87,10 @@ class Reward:
             return "runtime_error" if self.error else "incorrect"
         return None
 
-    @property
-    def speedup(self) -> tuple[float | None, str | None]:
+    def speedup(self, run_id: str, batch: Batch) -> tuple[float | None, str | None]:
         """(speedup, baseline): against eager, else against `torch.compile`."""
         for value, baseline in ((self.record.speedup_vs_eager, "eager"), (self.record.speedup_vs_compile, "compile")):
-            if (speedup := metrics.positive(value)) is not None:
+            if (speedup := batch.speedup(value, run_id, correct=self.correct)) is not None:
                 return speedup, baseline
         return None, None
 

@@ -149,7 +149,8 @@ class Traces:
         unknown = {k: v for k, v in document.items() if k not in known_keys(Record)}
         p = e.performance or Performance()
         runtime, ref = positive(p.latency_ms, MS_TO_US), positive(p.reference_latency_ms, MS_TO_US)
-        speedup = positive(p.speedup_factor) or (ref / runtime if ref and runtime else None)
+        correct, measured = CORRECT.get(e.status), ref / runtime if ref and runtime else None
+        speedup = self.batch.speedup(p.speedup_factor, run_id, correct=correct, measured=measured)
         self.batch.add(
             Run(
                 run_id=run_id,
@@ -162,7 +163,7 @@ class Traces:
                 finished_at=utc(e.timestamp, self.batch, f"{where}/evaluation/timestamp"),
                 source_outcome=e.status,
                 compiled=COMPILED.get(e.status),
-                correct=CORRECT.get(e.status),
+                correct=correct,
                 runtime_us=runtime,
                 ref_runtime_us=ref,
                 speedup=speedup,

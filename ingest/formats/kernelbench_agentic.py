@@ -22,7 +22,6 @@ from kbstats.ingest.formats.exec_result import (
     read_result,
 )
 from kbstats.ingest.lenient import build, known_keys, point
-from kbstats.ingest.metrics import number
 from kbstats.ingest.rows import Message, Run, ToolCall, Turn
 from kbstats.ingest.times import utc
 
@@ -274,8 +273,7 @@ class _Reader:
     ) -> Run:
         speedup = final.speedup
         if not mapping(r.final_eval):
-            said = number(verdict.get("speedup"))
-            speedup = said if said is not None and said > 0 else speedup
+            speedup = self.batch.speedup(verdict.get("speedup"), run_id, correct=final.correct, measured=speedup)
         hardware = final.hardware or self.summary.get("hardware")
         code = r.extracted_code or next((t.extracted_code for t in turns if t.turn == r.final_turn), None)
         calls = sum(1 for t in turns if t.eval is not None or t.status is not None)

@@ -136,9 +136,8 @@ def one(source: Source, batch: Batch, entry: dict[str, Any], pointer: str, run: 
         batch.issue("duplicate_run", "the same run again; the first is kept", location=pointer or "/", run_id=run_id)
         return
     score = r.peak_fraction if r.peak_fraction is not None else r.score
-    speedup = positive(r.speedup)
-    if bench == "mega" and speedup is None:
-        speedup = positive(score)
+    measured = positive(score) if bench == "mega" else None
+    speedup = batch.speedup(r.speedup, run_id, correct=r.correct, measured=measured)
     if bench in _FRACTION and score is not None and score >= 0:
         batch.add(
             Metric(run_id=run_id, subject=RATIO, name="roofline.fraction", value=score, unit="ratio", source="harness")

@@ -107,9 +107,9 @@ def _take(source: Source, batch: Batch, row: dict[str, Any], pointer: str) -> No
         batch.add(
             Metric(run_id=run_id, subject=REFERENCE, name="runtime.compile", value=ref, unit="us", source="table")
         )
-    speedup = positive(r.torch_speedup)
     runtime = positive(r.kernel_eval_time, MS_TO_US)
     passed = True if runtime is not None else None  # the board lists kernels that passed, with their time
+    speedup = batch.speedup(r.torch_speedup, run_id, correct=passed)
     unknown = {k: v for k, v in row.items() if k not in known_keys(Record)}
     batch.add(
         Run(

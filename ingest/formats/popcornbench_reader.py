@@ -177,11 +177,13 @@ class Reader:
         runtime, ref = (
             metrics.positive(self.result.get(k), metrics.MS_TO_US) for k in ("runtime", "ref_runtime")
         )
-        speedup = metrics.positive(
-            _first(t.speedup, self.result.get("speedup"), self.metadata.get("speedup"))
+        correct = _bool(self.result.get("correctness"))
+        speedup = self.batch.speedup(
+            _first(t.speedup, self.result.get("speedup"), self.metadata.get("speedup")),
+            run_id,
+            correct=correct,
+            measured=ref / runtime if runtime and ref else None,
         )
-        if speedup is None and runtime and ref:
-            speedup = ref / runtime
         tokens = self._tokens(turns)
         return Run(
             run_id=run_id,
@@ -206,7 +208,7 @@ class Reader:
             truncated=_any(t.truncation_occurred, t.chat_history_window_truncated),
             source_outcome=t.outcome,
             compiled=_bool(self.result.get("compiled")),
-            correct=_bool(self.result.get("correctness")),
+            correct=correct,
             runtime_us=runtime,
             ref_runtime_us=ref,
             speedup=speedup,

@@ -98,10 +98,12 @@ def _run(batch: Batch, entry: dict[str, Any], pointer: str, sweep: str) -> None:
     runtime, ref = (
         metrics.positive(get(k, to_float), metrics.MS_TO_US) for k in ("runtime_us", "ref_runtime_us")
     )
-    speedup = metrics.positive(get("speedup", to_float)) or (ref / runtime if runtime and ref else None)
+    run_id, correct = identity.run_id(**columns), get("correctness", to_bool)
+    measured = ref / runtime if runtime and ref else None
+    speedup = batch.speedup(get("speedup", to_float), run_id, correct=correct, measured=measured)
     batch.add(
         Run(
-            run_id=identity.run_id(**columns),
+            run_id=run_id,
             source_id=batch.source_id,
             format=NAME,
             **columns,
@@ -112,7 +114,7 @@ def _run(batch: Batch, entry: dict[str, Any], pointer: str, sweep: str) -> None:
             finished_at=utc(entry.get("finished_at"), batch, point(pointer, "finished_at")),
             source_outcome=get("outcome", to_str),
             compiled=get("compiled", to_bool),
-            correct=get("correctness", to_bool),
+            correct=correct,
             runtime_us=runtime,
             ref_runtime_us=ref,
             speedup=speedup,

@@ -162,7 +162,7 @@ class _Row:
             return
         correct = self._get("Correct", to_bool)
         metadata, compiled = self._failure(run_id, correct=correct)
-        speedup = metrics.positive(self._get("Speedup", to_float))
+        speedup = self.batch.speedup(self._get("Speedup", to_float), run_id, correct=correct)
         literals = {k: _literal(self.row.get(k)) for k in _LITERALS}
         self._metrics(run_id, literals["NCU Profile"])
         rest = {k: v for k, v in self.row.items() if k not in _PLACED and k not in _LITERALS}

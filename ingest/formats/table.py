@@ -198,12 +198,10 @@ class _Rows:
                 values[target] = value
         if "mode" in values:
             values["mode"] = identity.mode_of(values["mode"]) or values["mode"]
-        for key in ("speedup", "runtime_us", "ref_runtime_us"):
+        for key in ("runtime_us", "ref_runtime_us"):
             if (v := values.get(key)) is not None and v <= 0:
                 del values[key]
         values.setdefault("suite", "unknown")
-        if values.get("speedup") is None and values.get("runtime_us") and values.get("ref_runtime_us"):
-            values["speedup"] = values["ref_runtime_us"] / values["runtime_us"]
         self._emit(values, record, where)
 
     def _emit(self, values: dict[str, Any], record: Record, where: str) -> None:
@@ -225,6 +223,10 @@ class _Rows:
                     "repeated_run", "another row of the same run; read as a further sample", location=where
                 )
         run_id = identity.run_id(**who)
+        runtime, ref = values.get("runtime_us"), values.get("ref_runtime_us")
+        measured = ref / runtime if runtime and ref else None
+        said = values.get("speedup")
+        values["speedup"] = self.batch.speedup(said, run_id, correct=values.get("correct"), measured=measured)
         sha = self.batch.kernel(record.get(self.map.kernel)) if self.map.kernel else None
         values.update(who)
         values["model"] = values.get("model") or identity.model_of(values.get("model_raw"))
@@ -242,17 +244,21 @@ class _Rows:
         )
         for spec in self.map.metrics:
             value = metrics.number(record.get(spec.column))
-            if value is not None and not spec.drops(value):
-                self.batch.add(
-                    Metric(
-                        run_id=run_id,
-                        subject=spec.subject,
-                        name=spec.name,
-                        value=value * spec.scale,
-                        unit=spec.unit,
-                        source=spec.source,
-                    )
+            if value is None:
+                continue
+            zero = metrics.zero_of(spec.name, value)
+            if zero is None and spec.drops(value):
+                continue
+            self.batch.add(
+                Metric(
+                    run_id=run_id,
+                    subject=spec.subject,
+                    name=zero or spec.name,
+                    value=1.0 if zero else value * spec.scale,
+                    unit="count" if zero else spec.unit,
+                    source=spec.source,
                 )
+            )
 
     def _value(self, target: str, column: Column, record: Record, where: str) -> Any:
         raw = record.get(column.column)

@@ -234,3 +234,14 @@ def test_broken_sweeps_are_found(everything):
     assert ("infra.cascade_poisoned_context", 186, 200) in found
     assert ("infra.config", 30, 30) in found
     assert {c for c, _, _ in found} == {"infra.cascade_poisoned_context", "infra.config", "cuda.no_kernel_image"}
+
+
+def test_meters_that_did_not_tick_are_named(con, table):
+    """Every row whose energy or power is exactly zero, counted in the CSV itself."""
+    zero = [r for r in table if any(r[c] and float(r[c]) == 0 for c in ("energy_mj", "power_w"))]
+    assert zero
+    named = con.execute(
+        "select r.sweep, r.model_raw, r.level, r.problem_id from audit_findings join runs as r using (run_id) where code = 'zero_power' order by all"
+    ).fetchall()
+    assert named == sorted((r["folder"], r["model_raw"], int(r["level"]), int(r["problem_id"])) for r in zero)
+    assert con.execute("select count(*) from metrics where name in ('energy.per_run', 'power.mean') and value = 0").fetchall() == [(0,)]

@@ -25,7 +25,8 @@ def test_the_built_in_mapping(wh, data):
 def test_sentinels_of_the_table(wh, data):
     wh.ingest(data / "tables/results.csv")
     found = dict(wh.con.execute("select name, value from metrics").fetchall())
-    assert found == {"dram.utilization": 12.5, "compute.utilization": 0.0, "occupancy": 140.0}
+    zeros = {"energy.per_run.zero": 1, "power.mean.zero": 1}
+    assert found == {"dram.utilization": 12.5, "compute.utilization": 0.0, "occupancy": 140.0, **zeros}
 
 
 def test_the_same_run_again_is_a_sample_the_same_row_is_not(wh, data):
@@ -87,3 +88,18 @@ def test_a_mapping_that_does_not_work_says_why(text, says):
 
 def test_built_in_mappings_load():
     assert [m.name for m in table.builtin_maps()] == ["popcornbench_results"]
+
+
+def test_what_a_table_writes_for_unknown_and_cannot_mean_is_told_of(wh, tmp_path):
+    """Power of 0 is no measurement and leaves its trace; a pass with a speedup of 0 or -1 contradicts itself."""
+    head = "folder,mode,task,problem_id,level,model_raw,outcome,correct,speedup,total_turns,power_w,energy_mj\n"
+    rows = ("1,1,m,correct,True,0,3,0.0,12.5", "2,1,m,correct,True,-1,3,300,0", "3,1,m,incorrect,False,-1.0,3,,", "4,1,m,correct,True,2,3,-1,0.0")
+    path = tmp_path / "t.csv"
+    path.write_text(head + "".join(f"f,all,{r[0]}_A.py,{r}\n" for r in rows))
+    wh.ingest(path)
+    assert wh.column("select speedup from runs order by problem_id") == [None, None, None, 2.0]
+    assert wh.column("select baseline from runs order by problem_id") == [None, None, None, "eager"]
+    found = wh.con.execute("select problem_id, name, value, m.unit from metrics as m join runs as r on m.run_id = r.run_id order by all").fetchall()
+    assert found == [(1, "energy.per_run", 12.5, "mj"), (1, "power.mean.zero", 1, "count"), (2, "energy.per_run.zero", 1, "count"), (2, "power.mean", 300, "w"), (4, "energy.per_run.zero", 1, "count")]
+    told = wh.con.execute("select problem_id, message from ingest_issues as i join runs as r on i.run_id = r.run_id where code = 'sentinel' order by all").fetchall()
+    assert told == [(n, f"a speedup of {v} for a run that is called correct; read as unknown") for n, v in ((1, 0), (2, -1))]

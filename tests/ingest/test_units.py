@@ -32,6 +32,8 @@ def test_runtimes_are_milliseconds_and_become_microseconds_and_sentinels_become_
         ("candidate", "memory.peak"): (3 * 2**20, "bytes", "harness"),
         ("reference", "memory.peak"): (7.0, "bytes", "harness"),  # the exact figure, not the rounded one
         ("candidate", "power.mean"): (250.0, "w", "nvml"),
+        # A meter that says 0 did not tick: no measurement, and told of by a name of its own.
+        ("candidate", "energy.per_run.zero"): (1.0, "count", "nvml"),
         ("candidate", "error.max_abs"): (0.0, "abs", "harness"),
     }
 

@@ -88,9 +88,14 @@ def test_runtime_below_floor(db):
 
 
 def test_zero_power(db):
-    metric(db, "bad", "energy.per_run", 0.0)
+    metric(db, "bad", "energy.per_run.zero", 1.0, unit="count")
+    metric(db, "bad", "power.mean.zero", 1.0, turn=1, seq=0, unit="count")
+    metric(db, "reference", "power.mean.zero", 1.0, subject="reference", unit="count")
     metric(db, "good", "energy.per_run", 0.1)
-    assert db.findings("zero_power") == {"bad": 0.0}
+    assert db.findings("zero_power") == {"bad": 0.0, "reference": 0.0}
+    said = dict(db.rows("select run_id, message from audit_findings where code = 'zero_power'"))
+    assert said["bad"].startswith("energy.per_run, power.mean of exactly 0:")
+    assert said["reference"].startswith("power.mean of exactly 0 for the reference:")
 
 
 def test_error_over_budget(db):
