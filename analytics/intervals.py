@@ -32,6 +32,16 @@ _KNOWN = "select key, geomean_lo, geomean_hi, median_lo, median_hi from board_in
 _ADD = "insert or replace into board_intervals values (?, ?, ?, ?, ?)"
 _PRUNE = "delete from board_intervals where not list_contains($keys::varchar[], key)"
 
+# All that the common boards' speedups and problems come from (`ranked_runs`, without filters), as one number.
+_RESTS_ON = """
+select count(*), sum(hash(t, p, s.left_out, r.model, r.level, r.precision, r.speedup)::hugeint)
+from run_trust as t
+inner join runs as r on t.run_id = r.run_id
+inner join run_status as s on t.run_id = s.run_id
+inner join run_problems as p on t.run_id = p.run_id
+"""
+_SAID = "select value from meta where key = 'boards'"
+
 Pair = tuple[Interval, Interval]
 """Intervals of the geometric mean and of the median."""
 
@@ -63,8 +73,12 @@ def store(con: duckdb.DuckDBPyConnection) -> int:
     """Compute and keep the intervals of the common boards; returns how many were new.
 
     Common are the boards of models at each level of trust, over all runs and over each level alone.
-    To be called with the stored models up to date, on a connection that may write.
+    To be called with the stored models up to date, on a connection that may write. Where nothing changed
+    that these boards rest on, nothing is looked at.
     """
+    rests_on = f"{stats.RESAMPLES} {stats.SEED} {con.execute(_RESTS_ON).fetchall()[0]}"
+    if con.execute(_SAID).fetchall() == [(rests_on,)]:
+        return 0
     kept = Intervals(con).kept
     wanted: dict[str, Pair] = {}
     new = spent = 0
@@ -81,6 +95,7 @@ def store(con: duckdb.DuckDBPyConnection) -> int:
     rows = [(k, *mean, *middle) for k, (mean, middle) in wanted.items() if k not in kept]
     if rows:
         con.executemany(_ADD, rows)
+    con.execute("insert or replace into meta values ('boards', ?)", [rests_on])
     return new
 
 

@@ -20,9 +20,8 @@ from kbstats.ingest.transactions import transaction
 from kbstats.sql import catalog
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import duckdb
+    from kbstats.ingest.changes import Changes
 
 DEFAULT_NAME = "kbstats.duckdb"
 
@@ -70,8 +69,11 @@ def _connect(path: Path, *, read_only: bool, sealed: bool = False) -> duckdb.Duc
     except duckdb.Error as e:
         hint = "it is damaged or no DuckDB file; move it away and ingest again"
         raise DatabaseError(f"cannot open the database ({_first(e)})", location=path, hint=hint) from e
-    for statement in ("set timezone = 'UTC'", *(_SEAL if sealed else ())):
-        con.execute(statement)
+    con.execute("set timezone = 'UTC'")
+    if sealed:
+        lakes.let_in(con, _meta(con))
+        for statement in _SEAL:
+            con.execute(statement)
     return con
 
 
@@ -80,6 +82,7 @@ def one_statement(con: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement
 
     Raises:
         UsageError: it does not parse, or holds none or several.
+        KbstatsError: it would write a file into the lake that the database reads.
     """
     import duckdb
 
@@ -89,6 +92,7 @@ def one_statement(con: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement
         raise UsageError(f"the query does not parse: {said(e)}") from e
     if len(statements) != 1:
         raise UsageError(f"one query at a time, this text holds {len(statements)}")
+    lakes.keep_out(con, text, str(statements[0].type).rpartition(".")[2])
     return statements[0]
 
 
@@ -153,15 +157,16 @@ def _install(con: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def open_write(path: Path, *, models: bool = True) -> duckdb.DuckDBPyConnection:
+def open_write(path: Path, *, models: bool = True, lake: bool = True) -> duckdb.DuckDBPyConnection:
     """Open for writing; a new file gets its tables, models and taxonomy.
 
     Args:
         path: The database file.
         models: Bring models up to this version; without, the next `refresh` does, once for all.
+        lake: The lake that the database reads must be there; without, it is about to be attached.
 
     Raises:
-        DatabaseError: locked by another process, damaged, or of another schema version.
+        DatabaseError: locked by another process, damaged, of another schema version, or its lake is gone.
     """
     path = lakes.database_of(path)
     new = not path.exists()
@@ -181,6 +186,8 @@ def open_write(path: Path, *, models: bool = True) -> duckdb.DuckDBPyConnection:
             con.execute("commit")
         found = _meta(con)
         _check_schema(path, found)
+        if lake:
+            lakes.check(con, path, found)
         if models and not is_current(con):
             with transaction(con):
                 _install(con)
@@ -198,7 +205,7 @@ def open_read(path: Path, *, sealed: bool = False) -> duckdb.DuckDBPyConnection:
         sealed: Also forbid every access to other files, for queries that a user wrote.
 
     Raises:
-        DatabaseError: missing, locked by a writer, damaged, or of another schema version.
+        DatabaseError: missing, locked by a writer, damaged, of another schema version, or its lake is gone.
     """
     path = lakes.database_of(path)
     if not path.exists():
@@ -212,6 +219,7 @@ def open_read(path: Path, *, sealed: bool = False) -> duckdb.DuckDBPyConnection:
     try:
         found = _meta(con)
         _check_schema(path, found)
+        lakes.check(con, path, found)
     except BaseException:
         con.close()
         raise
@@ -234,19 +242,20 @@ def is_stale(con: duckdb.DuckDBPyConnection) -> bool:
     return _meta(con).get("derived") == "stale"
 
 
-def refresh(con: duckdb.DuckDBPyConnection, changed: Sequence[str] | None = None) -> None:
+def refresh(con: duckdb.DuckDBPyConnection, changed: Changes | None = None) -> None:
     """Bring stored models up to date after tables changed, and write everything to the file.
 
     Args:
         con: The writable connection.
-        changed: Ids of the runs that changed since the last time, where nothing else did that a
-            run's own rows depend on (`ingest.changes.take`); None computes everything again.
+        changed: What changed since the last time, where nothing else did that a run's own rows depend
+            on (`ingest.changes.take`); None computes everything again.
     """
     from kbstats.analytics import intervals
+    from kbstats.sql.refresh import refresh_stored
 
     with transaction(con):
         if is_current(con):
-            catalog.refresh_stored(con, changed)
+            refresh_stored(con, changed)
         else:
             _install(con)
         intervals.store(con)

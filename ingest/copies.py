@@ -13,7 +13,9 @@ from collections import defaultdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kbstats.ingest import changes
 from kbstats.ingest.batch import json_text
+from kbstats.ingest.transactions import frame
 
 if TYPE_CHECKING:
     import duckdb
@@ -74,6 +76,7 @@ def resolve(con: duckdb.DuckDBPyConnection, chunk: Chunk) -> tuple[dict[str, pa.
         return tables, 0
     sides = _on_record(con, clash), _incoming(chunk, clash)
     losers: list[str] = []
+    replaced: list[str] = []
     for run_id in clash:
         old, new = (side[run_id] for side in sides)
         winner, loser = (new, old) if new.order > old.order else (old, new)
@@ -88,16 +91,24 @@ def resolve(con: duckdb.DuckDBPyConnection, chunk: Chunk) -> tuple[dict[str, pa.
                 json_text(_plain(loser.record)),
             ],
         )
-        if loser is old:
-            for table in (*PARTS, "runs"):
-                con.execute(f"delete from {table} where run_id = ?", [run_id])  # noqa: S608  our names
-        else:
-            losers.append(run_id)
+        (replaced if loser is old else losers).append(run_id)
+    if replaced:
+        _remove(con, replaced)
     if losers:
         for name in (*PARTS, "runs"):
             if name in tables:
                 tables[name] = _without(tables[name], losers)
     return tables, len(clash)
+
+
+def _remove(con: duckdb.DuckDBPyConnection, run_ids: list[str]) -> None:
+    """Take runs off the tables; they stand in `run_copies` now."""
+    import pyarrow as pa
+
+    with frame(con, "replaced", pa.table({"run_id": run_ids})):
+        changes.runs(con, "select run_id from replaced", -1)
+        for table in (*PARTS, "runs"):
+            con.execute(f"delete from {table} where run_id in (select run_id from replaced)")  # noqa: S608  our names
 
 
 def reason(run: dict[str, Any], copy: dict[str, Any]) -> str:
@@ -120,6 +131,11 @@ _PAGE = """(
         and record ->> '$.run.format' = 'popcornbench_page'
     group by run_id
 ) as page"""
+_ADOPTED = """
+select run_id, speedup, baseline, reference_sha256
+from runs
+where format = 'popcornbench' and contains(extra::varchar, '_from":"page"')
+"""
 _FORGET = """
 update runs set
     speedup = if(extra ->> '$.speedup_from' is null, speedup, try_cast(extra ->> '$.speedup_own' as double)),
@@ -162,10 +178,17 @@ def adopt(con: duckdb.DuckDBPyConnection) -> None:
         "select count(*) from run_copies where source_id in "
         "(select source_id from sources where format in ('popcornbench_page', 'kbstats_export'))"
     ).fetchall()[0][0]
+    con.execute(f"create or replace temp table adopted as {_ADOPTED}")
+    if not pages and not con.execute("select 1 from adopted limit 1").fetchall():
+        con.execute("drop table adopted")
+        return
     con.execute(_FORGET)
     if pages:
         con.execute(_ADOPT_SPEEDUP.replace("PAGE", _PAGE))
         con.execute(_ADOPT_REFERENCE.replace("PAGE", _PAGE))
+    differs = f"(from adopted except all {_ADOPTED}) union all ({_ADOPTED} except all from adopted)"
+    changes.runs(con, f"select run_id from ({differs})", 0)  # noqa: S608  our names
+    con.execute("drop table adopted")
 
 
 def _steps(record: dict[str, Any]) -> list[tuple[Any, ...]]:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from kbstats.ingest import changes, copies, readers, scan, versions
+from kbstats.ingest import changes, copies, lake_views, readers, scan, versions
 from kbstats.ingest.batch import REJECTED
 from kbstats.ingest.hashing import text_id
 from kbstats.ingest.transactions import frame, transaction
@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 
 _NEW_KERNELS = "incoming where kernel_sha256 not in (select kernel_sha256 from kernels)"
 """Not by `on conflict`, which takes twice the time."""
+
+_UNMENTIONED = """kernel_sha256 not in (
+    select kernel_sha256 from tool_calls where kernel_sha256 is not null
+    union select submitted_kernel_sha256 from runs where submitted_kernel_sha256 is not null
+    union select kernel_sha256 from verifications
+    union select kernel_sha256 from annotations where kernel_sha256 is not null
+    union select unnest(record ->> '$.tool_calls[*].kernel_sha256') from run_copies
+    union select record ->> '$.run.submitted_kernel_sha256' from run_copies
+        where record ->> '$.run.submitted_kernel_sha256' is not null
+)"""
 
 UNKNOWN_FORMAT = "unknown"
 """The format of a source that the user named and no format claims."""
@@ -74,6 +84,8 @@ def put(con: duckdb.DuckDBPyConnection, chunk: Chunk, now: datetime) -> int:
         How many of its runs stand in `run_copies`, because another source has the same run.
     """
     fresh = [f for f in chunk.files if not f.unchanged]
+    if "runs" in chunk.tables:
+        lake_views.refuse_traces(con)
     kept = versions.kept(con, chunk)
     touched = [f for f in chunk.files if f.unchanged]
     if fresh or any(f.gone for f in chunk.files):
@@ -106,18 +118,17 @@ def insert(con: duckdb.DuckDBPyConnection, chunk: Chunk) -> int:
 
 
 def _insert(con: duckdb.DuckDBPyConnection, name: str) -> None:
-    """The rows of `incoming` into a table; the runs that they change are noted."""
+    """The rows of `incoming` into a table; what they change is noted."""
     if name == "kernels":
-        # also runs of other sources, which named a kernel whose text comes only now
-        changes.note(
-            con,
-            f"select run_id from runs where submitted_kernel_sha256 in (select kernel_sha256 from {_NEW_KERNELS})",  # noqa: S608
-        )
-        con.execute(f"insert into kernels by name select * from {_NEW_KERNELS}")  # noqa: S608  our names
+        changes.kernels(con, f"select kernel_sha256 from {_NEW_KERNELS}")  # noqa: S608
+        into = f"{lake_views.OWN}.kernels" if lake_views.attached(con) else "kernels"
+        con.execute(f"insert into {into} by name select * from {_NEW_KERNELS}")  # noqa: S608  our names
         return
     con.execute(f"insert into {name} by name select * from incoming")  # noqa: S608  our names
     if name == "runs":
-        changes.note(con, "select run_id from incoming")
+        changes.runs(con, "select run_id from incoming", 1)
+    elif name == "problems":
+        changes.problems(con, "select source_id from incoming", 1)
 
 
 def _without_known_verifications(
@@ -204,9 +215,12 @@ def delete_sources(
             "create or replace temp table gone_runs as "
             "select run_id from runs where source_id in (select source_id from gone)"
         )
-        changes.note(con, "select run_id from gone_runs")
-        for table in RUN_TABLES:
-            con.execute(f"delete from {table} where run_id in (select run_id from gone_runs)")  # noqa: S608  our names
+        changes.runs(con, "select run_id from gone_runs", -1)
+        changes.problems(con, "select source_id from gone", -1)
+        if count(con, "gone_runs"):
+            lake_views.refuse_traces(con)
+            for table in RUN_TABLES:
+                con.execute(f"delete from {table} where run_id in (select run_id from gone_runs)")  # noqa: S608  our names
         con.execute("delete from runs where run_id in (select run_id from gone_runs)")
         for table in SOURCE_TABLES:
             con.execute(f"delete from {table} where source_id in (select source_id from gone)")  # noqa: S608
@@ -254,17 +268,10 @@ def root_of(con: duckdb.DuckDBPyConnection, path: str) -> str:
 
 def collect_garbage(con: duckdb.DuckDBPyConnection) -> None:
     """Drop kernels that nothing mentions any more, copies and verifications included."""
-    con.execute("""
-        delete from kernels where kernel_sha256 not in (
-            select kernel_sha256 from tool_calls where kernel_sha256 is not null
-            union select submitted_kernel_sha256 from runs where submitted_kernel_sha256 is not null
-            union select kernel_sha256 from verifications
-            union select kernel_sha256 from annotations where kernel_sha256 is not null
-            union select unnest(record ->> '$.tool_calls[*].kernel_sha256') from run_copies
-            union select record ->> '$.run.submitted_kernel_sha256' from run_copies
-                where record ->> '$.run.submitted_kernel_sha256' is not null
-        )
-    """)
+    if lake_views.attached(con):
+        lake_views.collect_garbage(con, _UNMENTIONED)
+    else:
+        con.execute(f"delete from kernels where {_UNMENTIONED}")  # noqa: S608  our own words
 
 
 def count(con: duckdb.DuckDBPyConnection, table: str) -> int:

@@ -5,15 +5,18 @@ Three kinds of file, one statement's worth of meaning each:
 * ``schema/<table>.sql``  a table. Created once; a changed schema means a rebuilt database.
 * ``models/<model>.sql``  a view or a table macro. Replaced whenever the files change.
 * ``audits/<code>.sql``   a select that returns one row per finding: ``run_id, message, value,
-  threshold``. The catalogue unites them in the view ``audit_findings``.
+  threshold``. The catalogue unites them in the stored model ``audit_findings``.
 
 A file starts with a header of ``-- key: text`` lines (text may go on in ``--   `` lines). Keys of
 models: ``purpose, grain, inputs`` and, where the result is stored at the end of an ingest instead
 of computed by each reader, ``stored: yes``. A stored model whose rows depend on one run or one
-kernel alone says so with ``changes: run_id`` or ``changes: kernel_sha256``: after an ingest only
-the rows of what changed are computed again. Keys of audits: ``purpose, severity, blocks,
+kernel alone says so with ``changes: run_id`` or ``changes: kernel_sha256``, one whose rows depend on
+problems, links and the runs' own problems alone with ``changes: problems``: after an ingest only
+what changed is computed again (`sql.refresh`). Keys of audits: ``purpose, severity, blocks,
 threshold`` (the threshold's source) and ``doubts``, the numbers that a finding casts doubt on: names of
-metrics, in which ``*`` stands for any characters, or ``speedup`` and ``runtime``, the run's own.
+metrics, in which ``*`` stands for any characters, or ``speedup`` and ``runtime``, the run's own. Both may
+say what they find nothing without: ``needs: verifications`` a row of a table, ``needs: metrics(a, *b)``
+one metric of such names.
 """
 
 from __future__ import annotations
@@ -32,9 +35,12 @@ if TYPE_CHECKING:
 
     import duckdb
 
+FINDINGS = "audit_findings"
+"""The model that unites the audits."""
 _HEADER = re.compile(r"--\s(?P<key>[a-z_]+):\s*(?P<text>.*)")
 _COMMENT = re.compile(r"\s*--[^\n]*")
 _MORE = re.compile(r"--\s{2,}(?P<text>.*)")
+_NEED = re.compile(r"(\w+)(?:\(([^)]*)\))?")
 _CREATE = re.compile(
     r"create\s+(?:or\s+replace\s+)?(?:table|view|macro)\s+(?:if\s+not\s+exists\s+)?(\w+)", re.IGNORECASE
 )
@@ -56,8 +62,14 @@ class SqlFile:
 
     @property
     def changes(self) -> str | None:
-        """The column by which rows may be computed alone: a run's or a kernel's own."""
+        """The column by which rows may be computed alone, a run's or a kernel's own; or `problems`."""
         return self.header.get("changes")
+
+    @property
+    def needs(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Tables that must hold a row for this to hold one, each with the words of which it must hold one."""
+        found = _NEED.findall(self.header.get("needs", ""))
+        return tuple((table, tuple(w.strip() for w in words.split(",") if w.strip())) for table, words in found)
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -147,11 +159,11 @@ def models() -> tuple[SqlFile, ...]:
         KbstatsError: the files refer to each other in a circle.
     """
     todo = {f.name: f for f in sql_files("models")}
-    names = {*todo, "audit_findings"}
+    names = {*todo, FINDINGS}
     needs = {name: _known(f.sql, names) - {name} for name, f in todo.items()}
-    if "audit_findings" not in todo:
-        needs["audit_findings"] = set().union(*(_known(a.sql, set(todo)) for a in sql_files("audits")), set())
-        todo["audit_findings"] = _findings()
+    if FINDINGS not in todo:
+        needs[FINDINGS] = set().union(*(_known(a.sql, set(todo)) for a in sql_files("audits")), set())
+        todo[FINDINGS] = _findings()
     done: list[SqlFile] = []
     placed: set[str] = set()
     while len(done) < len(needs):
@@ -164,31 +176,36 @@ def models() -> tuple[SqlFile, ...]:
     return tuple(done)
 
 
-def _select_of(f: SqlFile) -> str:
+def select_of(f: SqlFile) -> str:
     """An audit's select, without its header and closing semicolon."""
     body = [line for line in f.sql.splitlines() if not line.lstrip().startswith("--")]
     return "\n".join(body).strip().rstrip(";")
 
 
-def _findings() -> SqlFile:
-    """The view over all audits. Its text comes from our own files only, never from a user."""
-    parts = [
-        f"select '{a.name}' as code, '{a.header['severity']}' as severity, '{a.header['blocks']}' as blocks, "
-        f"f.run_id, f.message, cast(f.value as double) as value, cast(f.threshold as double) as threshold\n"
-        f"from (\n{_select_of(a)}\n) as f"
-        for a in sql_files("audits")
-    ]
+def findings(audits: Sequence[SqlFile]) -> str:
+    """A select that unites some audits. Its text comes from our own files only, never from a user."""
     empty = (
         "select null::varchar as code, null::varchar as severity, null::varchar as blocks, null::varchar as run_id, "
         "null::varchar as message, null::double as value, null::double as threshold where false"
     )
-    sql = "create or replace view audit_findings as\n" + "\nunion all\n".join(parts or [empty]) + ";\n"
+    parts = [
+        f"select '{a.name}' as code, '{a.header['severity']}' as severity, '{a.header['blocks']}' as blocks, "
+        f"f.run_id, f.message, cast(f.value as double) as value, cast(f.threshold as double) as threshold\n"
+        f"from (\n{select_of(a)}\n) as f"
+        for a in audits
+    ]
+    return "\nunion all\n".join([empty, *parts])
+
+
+def _findings() -> SqlFile:
     header = {
         "purpose": "everything the audits found",
         "grain": "one finding",
         "inputs": "sql/audits/*.sql",
+        "stored": "yes",
     }
-    return SqlFile("models", "audit_findings", sql, header)
+    sql = f"create or replace view {FINDINGS} as\n{findings(sql_files('audits'))};\n"
+    return SqlFile("models", FINDINGS, sql, header)
 
 
 def create_schema(con: duckdb.DuckDBPyConnection) -> None:
@@ -207,43 +224,6 @@ def install_models(con: duckdb.DuckDBPyConnection) -> None:
             con.execute(f"create or replace table {f.name} as from {f.name}__source")
         else:
             con.execute(f.sql)
-
-
-_OF_RUNS = {"run_id": "run_id", "kernel_sha256": "submitted_kernel_sha256"}
-"""The column of `runs` that holds each key of `SqlFile.changes`."""
-
-
-def refresh_stored(con: duckdb.DuckDBPyConnection, changed: Sequence[str] | None = None) -> None:
-    """Bring the stored models up to date with the tables as they are now.
-
-    Args:
-        con: A connection that may write.
-        changed: Ids of the runs that were added, replaced or removed since, if nothing else changed
-            that a model with a `changes` key reads; None computes everything again.
-    """
-    for f in models():
-        if not f.stored:
-            continue
-        if changed is None or f.changes is None:
-            con.execute(f"create or replace table {f.name} as from {f.name}__source")
-        else:
-            _refresh_part(con, f.name, f.changes, changed)
-
-
-def _refresh_part(con: duckdb.DuckDBPyConnection, name: str, key: str, changed: Sequence[str]) -> None:
-    """Replace the rows of some runs, or of their kernels, and drop those of runs that are gone."""
-    of_runs = _OF_RUNS[key]
-    ids = con.execute(
-        f"select list(distinct {of_runs}) from runs where list_contains($1, run_id)", [list(changed)]  # noqa: S608
-    ).fetchall()[0][0]
-    con.execute(
-        f"delete from {name} where {key} not in (select {of_runs} from runs where {of_runs} is not null) "  # noqa: S608
-        f"or list_contains($1, {key})",
-        [ids or []],
-    )
-    if ids:
-        # a list, not a subquery: the planner moves it down to the tables
-        con.execute(f"insert into {name} from {name}__source where list_contains($1, {key})", [ids])
 
 
 def _as_source(f: SqlFile) -> str:

@@ -7,6 +7,7 @@ import pytest
 from kbstats.ingest.errors import KbstatsError
 from kbstats.sql import catalog
 from kbstats.sql.catalog import SqlFile
+from kbstats.sql.refresh import refresh_stored
 
 SEVERITIES = {"error", "warning", "info"}
 BLOCKS = {"speed", "correctness", "identity", "nothing"}
@@ -65,7 +66,7 @@ def test_a_stored_model_is_a_table_that_is_filled_anew(catalogue) -> None:
     catalog.install_models(con)
     con.execute("insert into t values (1)")
     assert con.execute("from total").fetchall() == [(42,)]
-    catalog.refresh_stored(con)
+    refresh_stored(con)
     assert con.execute("from total").fetchall() == [(44,)]
     catalog.install_models(con)  # again, over what is there
     assert con.execute("from total").fetchall() == [(44,)]

@@ -14,7 +14,9 @@ from kbstats.ingest import changes, hashing
 from kbstats.ingest.pipeline import ingest
 from kbstats.sql import catalog
 
-RUNS = Path(__file__).resolve().parent.parent / "data" / "runs"
+DATA = Path(__file__).resolve().parent.parent / "data"
+RUNS = DATA / "runs"
+PAGE = Path(__file__).resolve().parent / "data/popcornbench_page/report/v/popcorn/t/model-y__l5_p3.html"
 
 
 def board(con) -> int:
@@ -68,11 +70,45 @@ def same_as_a_full_one(con: duckdb.DuckDBPyConnection) -> None:
                 assert con.execute(f"from {a} except all from {b}").fetchall() == [], f.name
 
 
+def beside(folder: Path, rng: random.Random, n: int) -> None:
+    """Files of other formats that speak of the same runs: a table, a page, a problem, results of a verification."""
+    what = rng.choice(["row", "page", "problem", "results", "gone"])
+    extra = folder.parent / "beside"
+    extra.mkdir(exist_ok=True)
+    if what == "row":
+        path = rng.choice(sorted(folder.rglob("*_trajectory.json")))
+        run = json.loads(path.read_text())
+        names = "folder,set_id,mode,task,problem_id,level,model_raw,model,correct,outcome,speedup,total_turns,wall_clock_s"
+        models = (run["model_name"], f"other-{n}")
+        table = [names.split(",")]
+        table += [[run["run_name"], "s", "default", run["problem_name"][:-3], run["problem_id"], run["level"], m, m, "True", "correct", 2.5, run.get("total_turns"), run.get("agent_wall_clock_s")] for m in models]
+        (extra / f"results{n % 2}.csv").write_text("".join(",".join(map(str, r)) + "\n" for r in table))
+    elif what == "page":  # of a run that its trajectory times otherwise
+        shutil.copy(PAGE, extra / PAGE.name)
+        path = folder / "demo_gen3_all/popcorn/model-y/level_5_problem_3_trajectory.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        result = {"compiled": True, "correctness": True, "runtime": 0.03, "ref_runtime": 0.12}
+        call = {"tool_name": "submit_kernel", "args": {"kernel_code": "class ModelNew: pass"}, "success": True}
+        path.write_text(json.dumps({"problem_id": 3, "level": 5, "problem_name": "03_double.py", "run_name": "demo_gen3_all", "model_name": "model-y", "outcome": "correct", "turns": [{"turn_id": 0, "tool_calls": [call]}] * rng.randrange(1, 3), "final_result": result}))
+    elif what == "problem":
+        path = extra / f"KernelBench/level{rng.randrange(1, 5)}/{rng.randrange(1, 4)}_Some_Other.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"import torch\nclass Model(torch.nn.Module):\n    pass  # {n}\n\ndef get_inputs():\n    return []\n")
+    elif what == "results":
+        lines = (DATA / "verifications/h200.jsonl").read_text().splitlines()
+        (extra / "verifications.jsonl").write_text("\n".join(rng.sample(lines, rng.randrange(1, len(lines)))) + "\n")
+    elif files := sorted(p for p in extra.rglob("*") if p.is_file()):
+        rng.choice(files).unlink()
+
+
 def change(folder: Path, rng: random.Random, n: int) -> None:
     """Something of what happens to a folder of runs between two ingests."""
     files = sorted(folder.rglob("*_trajectory.json"))
     for path in rng.sample(files, 3):
-        what = rng.choice(["gone", "verdict", "text", "kernel", "other name", "copy"])
+        what = rng.choice(["gone", "verdict", "text", "kernel", "other name", "copy", "beside", "beside"])
+        if what == "beside":
+            beside(folder, rng, n)
+            continue
         if what == "gone":
             path.unlink()
             continue
@@ -85,8 +121,8 @@ def change(folder: Path, rng: random.Random, n: int) -> None:
             call = rng.choice(calls)
             call["success"] = False
             call["result_text"] = rng.choice(["torchrun eval timed out after 60 s", "CUDA error: out of memory", "x"])
-        elif what == "kernel" and calls:
-            source = f"import torch\nclass ModelNew:\n    pass  # {n}\ntorch.backends.cuda.matmul.allow_tf32 = True\n"
+        elif what == "kernel" and calls:  # at times one that another run has sent, or will
+            source = f"import torch\nclass ModelNew:\n    pass  # {n % 2}\ntorch.backends.cuda.matmul.allow_tf32 = True\n"
             rng.choice(calls)["args"] = {"kernel_code": source}
         elif what == "other name":
             run["model_name"] = f"model-{n}"
@@ -105,8 +141,9 @@ def test_what_changed_is_computed_as_if_everything_were(tmp_path: Path, seed: in
     shutil.copytree(RUNS, folder)
     con = warehouse.open_write(tmp_path / "x.duckdb", models=False)
     partly = 0
+    beside(folder, rng, 0)
     for n in range(4):
-        ingest(con, [folder], prune=True)
+        ingest(con, [tmp_path], prune=True)
         changed = changes.take(con)
         partly += changed is not None and n > 0
         warehouse.refresh(con, changed)

@@ -3,6 +3,7 @@
 -- blocks: nothing
 -- doubts: dram.bandwidth, dram.read_bandwidth, dram.write_bandwidth
 -- threshold: the peak that the source itself reports beside it, else that of the named GPU in data/gpus.toml; 5 % is left for clocks
+-- needs: metrics(dram.bandwidth, dram.read_bandwidth, dram.write_bandwidth)
 with measured as (
     select
         m.run_id,

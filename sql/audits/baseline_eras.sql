@@ -2,6 +2,7 @@
 -- severity: info
 -- blocks: nothing
 -- threshold: a factor of 2 between two timings under one name; no speedup is computed from such a pair
+-- needs: baselines
 select
     r.run_id,
     printf('two %s baselines of this problem on %s: %.4g us and %.4g us', b.baseline, b.gpu, b.least, b.most) as message,

@@ -3,6 +3,7 @@
 -- blocks: nothing
 -- doubts: error.max_abs
 -- threshold: 1.0: a hundred times the loosest tolerance in use (1e-2 absolute); large outputs reach it lawfully
+-- needs: metrics(error.max_abs)
 select
     m.run_id,
     printf('correct, with a largest absolute error of %.3g', max(m.value)) as message,

@@ -3,6 +3,7 @@
 -- blocks: nothing
 -- doubts: error.max_abs, error.max_rel
 -- threshold: 1e-4 for fp32, 1e-2 for fp16, bf16 and unknown, as KernelBench sets both tolerances; the two maxima may stand at different elements, hence no proof
+-- needs: metrics(error.max_abs), metrics(error.max_rel)
 with largest as (
     select
         run_id,

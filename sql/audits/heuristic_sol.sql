@@ -3,6 +3,7 @@
 -- blocks: nothing
 -- doubts: sol.score
 -- threshold: none: the source says so itself
+-- needs: metrics(sol.score)
 select
     run_id,
     printf('speed-of-light score %s comes from a heuristic; do not compare it with measured ones', number_text(max(value), 2)) as message,

@@ -2,6 +2,7 @@
 -- severity: warning
 -- blocks: nothing
 -- threshold: equal sources once comments, white space and the word New are gone
+-- needs: problems
 with plain as (
     -- Only what holds no word of a kernel can be the reference: few, so that the expressions stay cheap.
     select

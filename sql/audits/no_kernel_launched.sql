@@ -3,6 +3,7 @@
 -- blocks: speed
 -- doubts: kernels.launched
 -- threshold: 0 launches: a result that was computed on the GPU took at least one; an answer kept from an earlier call takes none
+-- needs: metrics(kernels.launched)
 select
     m.run_id,
     'its profiled call launched no kernel: an answer kept from an earlier call, or work that the profiler does not see' as message,

@@ -3,6 +3,7 @@
 -- blocks: nothing
 -- doubts: occupancy
 -- threshold: 100 %, by definition: active warps over the most that fit
+-- needs: metrics(occupancy)
 select
     run_id,
     printf('occupancy of %s %% (%s); no more than 100 %% can be active', number_text(max(value), 1), any_value(subject)) as message,

@@ -3,11 +3,12 @@
 -- blocks: nothing
 -- doubts: power.mean
 -- threshold: the named GPU's board limit in data/gpus.toml and 10 % for the regulator; else 1,500 W, above every published limit (1,400 W)
+-- needs: metrics(power.mean)
 with draws as (
     select
         m.run_id,
         max(m.value) as watts,
-        max_by(m.subject, m.value) as subject,
+        max_by(m.subject, (m.value, m.subject)) as subject,
         any_value(s.gpu) as gpu,
         coalesce(1.1 * max(s.board_power_w), 1500) as limit_w
     from metrics as m

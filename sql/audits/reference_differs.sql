@@ -2,6 +2,7 @@
 -- severity: error
 -- blocks: correctness
 -- threshold: none: hashes of the two sources
+-- needs: run_verifications
 select
     v.run_id,
     printf(

@@ -2,6 +2,7 @@
 -- severity: error
 -- blocks: correctness
 -- threshold: none: the verification's witness can be checked
+-- needs: run_verifications
 select
     run_id,
     printf('%s%s on %s%s', verdict, coalesce(':' || kind, ''), gpu_model, coalesce(' at gate ' || gate, '')) as message,

@@ -3,6 +3,7 @@
 -- blocks: speed
 -- doubts: speedup
 -- threshold: the claim; measured on the claim's own GPU model
+-- needs: run_verifications
 select
     run_id,
     printf(

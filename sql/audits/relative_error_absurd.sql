@@ -3,6 +3,7 @@
 -- blocks: nothing
 -- doubts: error.max_rel
 -- threshold: 1000: values near zero reach it lawfully, so the number doubts the measure, not the kernel
+-- needs: metrics(error.max_rel)
 select
     m.run_id,
     printf('correct, with a largest relative error of %.3g', max(m.value)) as message,

@@ -2,6 +2,7 @@
 -- severity: info
 -- blocks: nothing
 -- threshold: none: the records' own content
+-- needs: run_copies
 select
     run_id,
     printf('%d other record(s) of this attempt differ; the latest is taken', count(*)) as message,

@@ -3,6 +3,7 @@
 -- blocks: nothing
 -- doubts: runtime, cuda_time.total
 -- threshold: one half: the profiler's sum may cover several streams, which halves it at most in practice
+-- needs: metrics(cuda_time.total)
 select
     r.run_id,
     printf('runtime of %.4g us, but its kernels take %.4g us', r.runtime_us, m.value) as message,

@@ -3,6 +3,7 @@
 -- blocks: speed
 -- doubts: runtime
 -- threshold: bytes over the data sheet's bandwidth, operations over twice its highest rate there (data/gpus.toml leaves 8-bit types out, which run at twice the 16-bit rate), less 10 % for clocks; bytes count from 256 MB on, more than any GPU's cache keeps from one timed call to the next
+-- needs: metrics(gpu_time), metrics(dram.bandwidth)
 with profiled as (
     select
         run_id,

@@ -3,6 +3,7 @@
 -- blocks: nothing
 -- doubts: speedup, dram.utilization, compute.utilization
 -- threshold: 100 % over the reference's highest utilisation; a kernel that moves or computes less than the reference (fusion, algebra) exceeds it lawfully
+-- needs: metrics(dram.utilization, compute.utilization)
 select
     m.run_id,
     printf(

@@ -3,6 +3,7 @@
 -- blocks: nothing
 -- doubts: runtime.std, runtime.mean
 -- threshold: 1.0: a standard deviation above the mean
+-- needs: metrics(runtime.std), metrics(runtime.mean)
 select
     s.run_id,
     printf('standard deviation %.3g us over a mean of %.3g us (%s)', s.value, m.value, s.subject) as message,

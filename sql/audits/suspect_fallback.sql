@@ -2,4 +2,5 @@
 -- severity: info
 -- blocks: nothing
 -- threshold: none: words in the source
+-- needs: kernel_marks(fallback)
 from suspect_runs('fallback')

@@ -2,6 +2,7 @@
 -- severity: warning
 -- blocks: nothing
 -- threshold: none: name and value, or a batch of that value, in the kernel's source; it fails on other draws if it relies on it
+-- needs: problems
 with drawn as (
     select
         suite,

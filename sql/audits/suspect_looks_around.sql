@@ -2,4 +2,5 @@
 -- severity: warning
 -- blocks: nothing
 -- threshold: none: words in the source
+-- needs: kernel_marks(looks_around)
 from suspect_runs('looks_around')

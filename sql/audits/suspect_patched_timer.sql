@@ -2,4 +2,5 @@
 -- severity: warning
 -- blocks: nothing
 -- threshold: none: words in the source
+-- needs: kernel_marks(patched_timer)
 from suspect_runs('patched_timer')

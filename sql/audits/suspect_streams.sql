@@ -2,4 +2,5 @@
 -- severity: info
 -- blocks: nothing
 -- threshold: none: words in the source; most uses are lawful, and only a re-run tells
+-- needs: kernel_marks(streams)
 from suspect_runs('streams')

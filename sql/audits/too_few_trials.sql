@@ -3,6 +3,7 @@
 -- blocks: nothing
 -- doubts: runtime.trials
 -- threshold: 10: the fewest trials of the peers' harnesses (10 to 100)
+-- needs: metrics(runtime.trials)
 select
     run_id,
     printf('runtime from %s trials', number_text(min(value), 0)) as message,

@@ -2,6 +2,7 @@
 -- severity: warning
 -- blocks: nothing
 -- threshold: 5 % for rounding of the turns
+-- needs: turns
 select
     r.run_id,
     printf('wall clock %s s, its turns add up to %s s', number_text(r.wall_s, 0), number_text(t.turns_s, 0)) as message,

@@ -7,7 +7,8 @@ create or replace view classified_texts as
 -- first_rule and rule_words hold the rules as constants: analytics/taxonomy.py writes them.
 with hits as (
     select run_id, turn, seq, origin, min(rule) as rule, min_by(body, rule) as body, min_by(base, rule) as base, min_by(field, rule) as field
-    from (select *, first_rule(field, body) as rule from failure_texts)
+    -- distinct ends the branches of failure_texts: else each of them prepares all rules for itself
+    from (select *, first_rule(field, body) as rule from (select distinct * from failure_texts))
     group by run_id, turn, seq, origin
 ),
 placed as (

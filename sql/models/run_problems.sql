@@ -3,6 +3,7 @@
 -- grain: run_id
 -- inputs: runs, run_links, problem_pairs, problem_key, variant_key
 -- stored: yes
+-- changes: problems
 -- parameters: none. Number and name complete each other within a suite, variant and level. A variant is taken only from
 --   the other record of the same run (`run_links`), and then holds for all records of that problem without one.
 create or replace view run_problems as

@@ -1,7 +1,8 @@
 -- purpose: what re-running a run's kernel said about the run, one row a GPU model
 -- grain: run_id, gpu_model
--- inputs: runs, deciding_verifications, gpu_key, variant_key
+-- inputs: runs, run_problems, deciding_verifications, gpu_key
 -- stored: yes
+-- needs: verifications
 create or replace view run_verifications as
 with matched as (
     select
@@ -31,13 +32,15 @@ with matched as (
         and v.reference_sha256 is not null
         and r.reference_sha256 <> v.reference_sha256 as reference_differs
     from runs as r
+    -- A run that names its problem by number alone, or leaves its variant to the other record of it.
+    inner join run_problems as p on r.run_id = p.run_id
     inner join deciding_verifications as v
         on
             r.submitted_kernel_sha256 = v.kernel_sha256
-            and r.suite is not distinct from v.suite
-            and r.level is not distinct from v.level
-            and variant_key(r.variant) = v.variant
-            and r.problem_name is not distinct from v.problem_name
+            and p.suite is not distinct from v.suite
+            and p.level is not distinct from v.level
+            and p.variant = v.variant
+            and (p.problem_name is not distinct from v.problem_name or (r.problem_name is null and v.problem_name is null))
             and coalesce(r.precision, 'fp32') = v.precision
     -- Two references of one problem are two questions: the run's own counts, else the newest result.
     qualify row_number() over (

@@ -2,6 +2,7 @@
 -- grain: problem_key
 -- inputs: problems, problem_pairs, run_problems, problem_key, variant_key
 -- stored: yes
+-- changes: problems
 create or replace view suite_problems as
 select
     p.suite,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from kbstats.ingest import links
+from kbstats.ingest import changes, links
 
 FOLDER = "20260102_030405_demo-claude_org_model-a_01_fp8_gemm"
 
@@ -131,7 +131,38 @@ def test_on_a_tie_the_first_by_id_whatever_the_order_of_reading(runs):
         runs.add(run_id, "popcornbench", speedup=2.0, turns=1)
     for run_id in ("r1", "r3", "r2"):
         runs.add(run_id, "table", speedup=2.0)
-    assert runs.linked() == {("t1", "r1"): "speedup"}, "no run links to two of one format"
+    assert runs.linked() == {("t1", "r1"): "speedup", ("t2", "r2"): "speedup"}, "one each; no run links to two of one format"
+
+
+def test_samples_of_the_same_figures_link_by_their_number(runs):
+    """Three samples of one turn each: all are linked, and none is counted twice, however their ids sort."""
+    for sample, (trace, row) in enumerate((("t1", "r3"), ("t2", "r1"), ("t3", "r2"))):
+        runs.add(trace, "popcornbench", n_turns=1, sweep="x", sample_id=sample, turns=1)
+        runs.add(row, "table", n_turns=1, sweep="x_final", sample_id=sample)
+    assert set(runs.linked()) == {("t1", "r3"), ("t2", "r1"), ("t3", "r2")}
+
+
+def test_a_run_that_is_the_richer_of_one_and_the_poorer_of_another_has_one_partner(runs):
+    runs.add("row1", "table", speedup=2.0, correct=True, runtime_us=1.0)
+    runs.add("trace", "popcornbench", speedup=2.0, correct=True)
+    runs.add("row2", "table", speedup=2.0)
+    assert set(runs.linked()) == {("row1", "trace")}
+
+
+def test_many_alike_take_no_more_than_a_few_rounds(runs):
+    for i in range(60):
+        runs.add(f"t{i:02}", "popcornbench", n_turns=1, sweep="x", turns=1)
+        runs.add(f"r{i:02}", "table", n_turns=1, sweep="x")
+    assert set(runs.linked()) == {(f"t{i:02}", f"r{i:02}") for i in range(60)}
+
+
+def test_links_that_stay_as_they_were_are_no_change(runs):
+    runs.add("trace", "popcornbench", speedup=2.0, turns=1)
+    runs.add("row", "table", speedup=2.0)
+    runs.linked()
+    assert changes.take(runs.con).problems
+    assert runs.linked()
+    assert not changes.take(runs.con), "no list was begun"
 
 
 def test_a_run_in_three_formats(runs):

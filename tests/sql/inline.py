@@ -79,9 +79,9 @@ class Inline:
     def fresh(self) -> Any:
         """The connection, with stored models up to date."""
         if self.stale:
-            from kbstats.sql import catalog
+            from kbstats.sql.refresh import refresh_stored
 
-            catalog.refresh_stored(self.con)
+            refresh_stored(self.con)
             self.stale = False
         return self.con
 
@@ -94,4 +94,10 @@ class Inline:
         return found[0][0] if len(found[0]) == 1 else found[0]
 
     def findings(self, code: str) -> dict[str, float | None]:
-        return dict(self.rows("select run_id, value from audit_findings where code = ?", [code]))
+        """Run and value of an audit's findings; what its header says it needs must not hide one."""
+        from kbstats.sql import catalog
+
+        found = dict(self.rows("select run_id, value from audit_findings where code = ?", [code]))
+        (select,) = (catalog.select_of(a) for a in catalog.sql_files("audits") if a.name == code)
+        assert found == dict(self.rows(f"select run_id, value from ({select})")), "its header's `needs` is wrong"
+        return found

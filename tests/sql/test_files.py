@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from kbstats.sql import catalog
+from kbstats.sql import catalog, refresh
 
 TABLES = {f.name for f in catalog.sql_files("schema")}
 MODELS = {f.name for f in catalog.sql_files("models")}
@@ -37,12 +37,12 @@ def test_audit_header(f):
     assert f.header["severity"] in {"error", "warning", "info"}
     assert f.header["blocks"] in {"speed", "correctness", "identity", "nothing"}
     assert f.header["threshold"]
-    assert catalog.references(catalog._select_of(f)) <= TABLES | MODELS
+    assert catalog.references(catalog.select_of(f)) <= TABLES | MODELS
 
 
 @pytest.mark.parametrize("f", AUDITS, ids=lambda f: f.name)
 def test_audit_selects_the_contract(f, db):
-    got = [d[0] for d in db.con.execute(f"select * from ({catalog._select_of(f)})").description]
+    got = [d[0] for d in db.con.execute(f"select * from ({catalog.select_of(f)})").description]
     assert got == ["run_id", "message", "value", "threshold"]
 
 
@@ -53,15 +53,29 @@ def test_harness_counters_never_block():
 
 @pytest.mark.parametrize("f", [a for a in AUDITS if a.doubts], ids=lambda f: f.name)
 def test_what_an_audit_doubts_it_reads(f):
-    statement = catalog._select_of(f)
+    statement = catalog.select_of(f)
     for name in f.doubts:
         part = {"runtime": "runtime_us"}.get(name, name.strip("*"))
         assert part in statement, name
 
 
+NEEDS = [f for f in (*AUDITS, *catalog.sql_files("models")) if f.needs]
+
+
+@pytest.mark.parametrize("f", NEEDS, ids=lambda f: f.name)
+def test_what_a_file_needs_it_asks_for(f):
+    """Each name of a `needs` stands in the statement; that it hides no finding `Inline.findings` checks."""
+    bare = re.sub(r"--[^\n]*", " ", f.sql)
+    for table, words in f.needs:
+        assert {table, {"kernel_marks": "suspect_runs", "verifications": "deciding_verifications"}.get(table)} & set(re.findall(r"\w+", bare))
+        assert table in refresh.WORDS or not words
+        for word in words:
+            assert word.replace("?", "_").strip("*") in bare, word
+
+
 def test_every_audit_of_a_metric_says_what_it_doubts():
     """The site sets a mark beside such a number; the names in the statement are its values of `name`."""
-    reads = {a.name for a in AUDITS if "metrics" in catalog.references(catalog._select_of(a))}
+    reads = {a.name for a in AUDITS if "metrics" in catalog.references(catalog.select_of(a))}
     assert reads - {a.name for a in AUDITS if a.doubts} == set()
 
 
