@@ -43,11 +43,31 @@ def check_codes(wanted: Sequence[str]) -> None:
     """Refuse a code that no audit gives: a gate that can never close is worse than an error.
 
     Raises:
-        UsageError: naming the codes there are.
+        UsageError: naming the codes that are nearest, and what lists them all.
     """
-    unknown = sorted(set(wanted) - set(codes()))
+    there = codes()
+    unknown = sorted(set(wanted) - set(there))
     if unknown:
-        raise UsageError(f"no audit {', '.join(unknown)}", hint=f"there are {', '.join(codes())}")
+        near = {code: None for name in unknown for code in nearest(name, there)}
+        meant = f"did you mean {' or '.join(near)}? " if near else ""
+        hint = f"{meant}`kbstats audit --codes` lists all {len(there)}"
+        raise UsageError(f"no audit {', '.join(unknown)}", hint=hint)
+
+
+def nearest(name: str, there: Sequence[str], most: int = 3) -> list[str]:
+    """Codes that somebody may have meant: alike in spelling, then those that have a word of it."""
+    import difflib
+
+    text = name.lower().replace("-", "_")
+    words = {w for w in text.split("_") if len(w) > 3}
+    alike = [*difflib.get_close_matches(text, there, n=most), *(c for c in there if words & set(c.split("_")))]
+    return list(dict.fromkeys(alike))[:most]
+
+
+def about() -> list[dict[str, Any]]:
+    """Every audit: its code, severity, what it blocks, what it looks for and its threshold."""
+    wanted = ("severity", "blocks", "purpose", "threshold")
+    return [{"code": a.name, **{key: a.header[key] for key in wanted}} for a in catalog.sql_files("audits")]
 
 
 def findings(
@@ -158,7 +178,5 @@ def page() -> str:
         "| code | severity | blocks | what | threshold and its source |",
         "|---|---|---|---|---|",
     ]
-    for a in catalog.sql_files("audits"):
-        h = a.header
-        out.append(f"| `{a.name}` | {h['severity']} | {h['blocks']} | {h['purpose']} | {h['threshold']} |")
+    out += [f"| `{a['code']}` | {a['severity']} | {a['blocks']} | {a['purpose']} | {a['threshold']} |" for a in about()]
     return "\n".join(out) + "\n"

@@ -29,7 +29,7 @@ select
     key, level, count(*) as n, count(*) filter (where counts_correct) as correct,
     count(*) filter (where speedup > 1) as fast
 from board_runs
-where counted and level is not null
+where counted
 group by key, level
 """
 _PROBLEMS = "select distinct model, problem_key from board_runs where counted"
@@ -201,7 +201,8 @@ def simpson(con: duckdb.DuckDBPyConnection, *, sort: str, most: int = 3) -> list
     if sort not in {"fast_1", "correct_rate", "fast_0"}:
         return []
     column = "fast" if sort == "fast_1" else "correct"
-    counts: dict[str, dict[int, tuple[int, int]]] = {}
+    # Runs of no level are one group more: without them the pooled rates would not be the board's.
+    counts: dict[str, dict[int | None, tuple[int, int]]] = {}
     for r in rows_of(con.execute(_LEVELS)):
         counts.setdefault(r["key"], {})[r["level"]] = (r[column], r["n"])
     pooled_rate = {
@@ -209,12 +210,12 @@ def simpson(con: duckdb.DuckDBPyConnection, *, sort: str, most: int = 3) -> list
     }
     notes = []
     for a, b in itertools.permutations(sorted(counts), 2):
-        both = sorted(counts[a].keys() & counts[b].keys())
+        both = sorted(counts[a].keys() & counts[b].keys(), key=lambda v: (v is None, v or 0))
         if len(both) < 2 or pooled_rate[a] <= pooled_rate[b]:
             continue
         gaps = [counts[b][v][0] / counts[b][v][1] - counts[a][v][0] / counts[a][v][1] for v in both]
         if min(gaps) >= 0 and max(gaps) > 0:
-            where = ", ".join(map(str, both))
+            where = ", ".join("none" if v is None else str(v) for v in both)
             notes.append(
                 f"{a} is above {b} over all levels, yet not above it at any level that both ran ({where}): "
                 "the mix of levels decides"

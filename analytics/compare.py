@@ -75,11 +75,16 @@ def _cell(rows: list[dict[str, Any]]) -> Cell:
     )
 
 
+def _is_of(r: dict[str, Any], side: str, name: str) -> bool:
+    """Whether a run is of this side; a model goes by its alias and by what its source calls it."""
+    return bool(r["name"] == name or (side == "model" and r["model_raw"] == name))
+
+
 def _side(rows: list[dict[str, Any]], side: str, name: str) -> dict[Key, Cell]:
     """One cell a pair: of several runs their share of correct ones and the geometric mean of their speedups."""
     cells: dict[Key, list[dict[str, Any]]] = {}
     for r in rows:
-        if r["name"] == name or (side == "model" and r["model_raw"] == name):
+        if _is_of(r, side, name):
             cells.setdefault((r["problem_key"], *(r[k] for k in _AGREE)), []).append(r)
     return {key: _cell(found) for key, found in cells.items()}
 
@@ -163,7 +168,8 @@ def compare(
         `unpaired` (problems that both ran under different circumstances), `pair_rows` and `notes`.
 
     Raises:
-        UsageError: the filters leave nothing of one side, both are the same, or a filter names what is compared.
+        UsageError: the filters leave nothing of one side, both are the same (an alias and what it stands
+            for are), or a filter names what is compared.
     """
     if a == b:
         raise UsageError("the two sides are the same")
@@ -175,6 +181,9 @@ def compare(
     chosen: dict[str, Any] = {name: [a, b]}
     leaderboards.select_runs(con, replace(filters, **chosen))
     rows = rows_of(con.execute(_CELLS, {"side": side}))
+    if any(_is_of(r, side, a) and _is_of(r, side, b) for r in rows):
+        hint = f"`kbstats leaderboard --by {side}` lists the names"
+        raise UsageError(f"{a!r} and {b!r} are names of the same {side}", hint=hint)
     mine, theirs = _side(rows, side, a), _side(rows, side, b)
     for name, cells in ((a, mine), (b, theirs)):
         if not cells:

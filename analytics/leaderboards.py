@@ -166,6 +166,10 @@ def p_name(p: float) -> str:
     return f"fast_{short if float(short) == p else repr(p)}"
 
 
+_BEST = ("best_speedup", "best_model", "best_run_id", "best_kernel_sha256")
+"""What a board of problems says of the fastest run that counts."""
+
+
 def _row(
     by: str, r: dict[str, Any], speeds: tuple[list[float], list[str]], ps: Sequence[float], kept: Intervals
 ) -> dict[str, Any]:
@@ -176,7 +180,7 @@ def _row(
     mean, middle = (stats.UNKNOWN, stats.UNKNOWN) if by == "problem" else kept.of(values, problems)
     out: dict[str, Any] = {"rank": None, by: r["problem_name"] or r["key"] if by == "problem" else r["key"]}
     if by == "problem":
-        out |= {k: r[k] for k in ("level", "variant", "problem_id", "best_speedup", "best_model", "best_run_id")}
+        out |= {k: r[k] for k in ("level", "variant", "problem_id", *_BEST)}
     out |= {
         "n": n,
         "correct": correct,

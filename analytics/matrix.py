@@ -22,8 +22,13 @@ select
     count(*) as n,
     count(*) filter (where counts_correct) as correct,
     max(speedup) as best_speedup,
-    coalesce(max_by(run_id, speedup), min(run_id) filter (where counts_correct), min(run_id)) as best_run_id,
-    max_by(submitted_kernel_sha256, speedup) as best_kernel_sha256,
+    coalesce(
+        first(run_id order by speedup desc, run_id) filter (where speedup is not null),
+        min(run_id) filter (where counts_correct),
+        min(run_id)
+    ) as best_run_id,
+    first(submitted_kernel_sha256 order by speedup desc, run_id)
+        filter (where speedup is not null) as best_kernel_sha256,
     -- A run that is right and does not count at this level of trust is not shown as right: its reason is.
     if(
         count(*) filter (where counts_correct) > 0,

@@ -168,12 +168,16 @@ def _with(con: duckdb.DuckDBPyConnection, db: Path, here: Here) -> Advice:
         Step("kbstats leaderboard --trust audited", "who is how good"),
         Step("kbstats failures", "why the rest failed"),
     ]
-    doubts, refuted = con.execute(
+    doubts, wrong, slow = con.execute(
         "select count(distinct run_id) filter (where severity = 'error'), "
-        "count(distinct run_id) filter (where code in ('refuted', 'refuted_speed')) from audit_findings"
+        "count(distinct run_id) filter (where code = 'refuted'), "
+        "count(distinct run_id) filter (where code = 'refuted_speed') from audit_findings"
     ).fetchall()[0]
     if doubts:
-        facts.append(f"{doubts:,} runs carry a finding of severity error{f', {refuted:,} refuted' if refuted else ''}.")
+        # In the audit's own words and numbers, so that the next command shows the same.
+        refuted = ", ".join(f"{n:,} {word}" for n, word in ((wrong, "refuted"), (slow, "refuted_speed")) if n)
+        among = f", among them {refuted}" if refuted else ""
+        facts.append(f"{doubts:,} runs carry a finding of severity error{among}.")
         steps.append(Step("kbstats audit", "what cannot be true"))
     ((verified,),) = con.execute("select count(*) from verifications").fetchall()
     if not verified:

@@ -36,6 +36,7 @@ def command(  # noqa: PLR0917  options of a command line
     model: Annotated[list[str] | None, typer.Option(help="Model; repeatable.")] = None,
     sweep: Annotated[list[str] | None, typer.Option(help="Sweep; repeatable.")] = None,
     by: Annotated[By | None, typer.Option(help="One row.  [default: code in a table, finding in JSON]")] = None,
+    codes: Annotated[bool, typer.Option("--codes", help="List every audit and what it looks for.")] = False,
     fail_on: Annotated[list[str] | None, typer.Option(help="Exit with 1 when this code stands; repeatable.")] = None,
     db: Annotated[Path | None, typer.Option(help="Database file.  [default: $KBSTATS_DB or kbstats.duckdb]")] = None,
     fmt: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.table,
@@ -48,6 +49,11 @@ def command(  # noqa: PLR0917  options of a command line
     """
     from kbstats.analytics import audit, offers, warehouse
 
+    if codes:
+        names = ("code", "severity", "blocks", "purpose")
+        columns = [Column(name, name) for name in names]
+        emit(audit.about(), fmt, columns if fmt is Format.table else None)
+        return
     audit.check_codes(fail_on or [])
     con = warehouse.open_read(db or warehouse.default_db())
     try:

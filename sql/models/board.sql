@@ -65,9 +65,10 @@ select
     any_value(problem_id) as problem_id,
     any_value(problem_name) as problem_name,
     max(verified_on) as verified_on,
-    -- The best run that counts here, for a link.
-    max_by(run_id, speedup) filter (where counted and speedup is not null) as best_run_id,
-    max_by(model, speedup) filter (where counted and speedup is not null) as best_model
+    -- The best run that counts here, of two as fast always the same one; it may have kept no kernel.
+    first(run_id order by speedup desc, run_id asc) filter (where counted and speedup is not null) as best_run_id,
+    first(model order by speedup desc, run_id asc) filter (where counted and speedup is not null) as best_model,
+    first(submitted_kernel_sha256 order by speedup desc, run_id asc) filter (where counted and speedup is not null) as best_kernel_sha256
 from rows_in
 group by key
 having count(*) > 0;

@@ -1,6 +1,6 @@
 -- purpose: of several results for one kernel against one reference on one GPU model, the one that counts
 -- grain: kernel_sha256, suite, level, variant, problem_name, precision, reference_sha256, gpu_model
--- inputs: verifications, variant_key
+-- inputs: verifications, variant_key, version_order
 create or replace view deciding_verifications as
 select
     verification_id,
@@ -51,7 +51,7 @@ qualify row_number() over (
     order by
         (split_part(verdict, ':', 1) in ('INCORRECT', 'HACK') and witness is not null) desc,
         (split_part(verdict, ':', 1) = 'UNVERIFIABLE') asc,
-        coalesce(try_cast(regexp_extract(protocol, '(\d+(?:\.\d+)?)\D*$', 1) as double), 0) desc,
+        version_order(protocol) desc,
         (split_part(verdict, ':', 1) = 'INCONCLUSIVE') asc,
         verified_at desc nulls last,
         verification_id asc

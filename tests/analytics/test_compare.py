@@ -45,6 +45,19 @@ def test_the_other_way_round_is_the_mirror(two):
     assert f["p_value"] == g["p_value"]
 
 
+def test_a_model_is_not_compared_with_its_own_other_name(db):
+    """`raw-1` and `raw-2` are deployments listed as one model: with each other they compare, with it they do not."""
+    for i, raw in enumerate(("raw-1", "raw-2")):
+        for problem in (1, 2):
+            add(db, "M", problem, 2.0 + i, model_raw=raw, run_id=f"{raw}{problem}")
+    con = db.fresh()
+    for a, b in (("M", "raw-1"), ("raw-2", "M")):
+        with pytest.raises(UsageError, match="names of the same model"):
+            compare.compare(con, a, b, lb.Filters())
+    found = compare.compare(con, "raw-1", "raw-2", lb.Filters())
+    assert (found["pairs"], found["losses"], found["ratio"]) == (2, 2, pytest.approx(2 / 3))
+
+
 @pytest.mark.parametrize(("wins", "losses"), [(7, 1), (3, 3), (10, 0), (2, 5)])
 def test_sign_test_against_the_binomial_sum(wins, losses):
     n = wins + losses

@@ -246,7 +246,37 @@ def test_simpsons_paradox_is_named(db, reverse):
     notes = [n for n in lb.board(db.fresh(), lb.Filters()).notes if "mix of levels" in n]
     assert bool(notes) is reverse
     assert all(n.startswith("A is above B over all levels") for n in notes)
+    assert all("at any level that both ran (1, 2)" in n for n in notes)
     assert not [n for n in lb.board(db.fresh(), lb.Filters(levels=[1])).notes if "mix" in n]
+
+
+def test_the_best_kernel_is_the_best_runs(db):
+    """Of two as fast the first by its id; a run that kept no kernel lends itself no slower one's."""
+    from kbstats.analytics import matrix
+
+    for run_id, model, speedup, sha in (("a", "A", 2.0, "slow"), ("c", "C", 3.0, "c"), ("b", "B", 3.0, "b")):
+        db.add("runs", run_id=run_id, model=model, source_outcome="correct", correct=True, speedup=speedup, submitted_kernel_sha256=sha)
+    (row,) = lb.board(db.fresh(), lb.Filters(), by="problem").rows
+    assert (row["best_run_id"], row["best_model"], row["best_kernel_sha256"]) == ("b", "B", "b")
+    db.add("runs", run_id="d", model="A", sample_id=1, source_outcome="correct", correct=True, speedup=9.0)
+    (row,) = lb.board(db.fresh(), lb.Filters(), by="problem").rows
+    assert (row["best_run_id"], row["best_kernel_sha256"]) == ("d", None)
+    cells = {r["model"]: (r["best_run_id"], r["best_kernel_sha256"]) for r in matrix.matrix(db.fresh(), lb.Filters()).rows}
+    assert cells == {"A": ("d", None), "B": ("b", "b"), "C": ("c", "c")}
+
+
+def test_simpsons_paradox_counts_runs_of_no_level(db):
+    """The suite has no level 2: its runs have none. What is pooled is what the board shows."""
+    simpson(db, reverse=True)
+    db.con.execute("update runs set level = null where level = 2")
+    (note,) = [n for n in lb.board(db.fresh(), lb.Filters()).notes if "mix of levels" in n]
+    assert note.startswith("A is above B over all levels, yet not above it at any level that both ran (1, none)")
+    # Twenty failures of no level turn the board's order, and there is nothing to warn of.
+    for i in range(20):
+        db.add("runs", run_id=f"z{i:02}", model="A", level=None, problem_id=i + 50, source_outcome="incorrect", correct=False)
+    board = lb.board(db.fresh(), lb.Filters())
+    assert [r["model"] for r in board.rows] == ["B", "A"]
+    assert not [n for n in board.notes if "A is above B" in n]
 
 
 def test_matrix_and_best_kernel(db):

@@ -7,10 +7,11 @@ def decide(db):
     return [r[0] for r in db.rows("select verification_id from deciding_verifications order by 1")]
 
 
-def test_newest_protocol_then_date(db):
-    db.add("verifications", verification_id="old", protocol="9", verified_at="2026-03-01 00:00:00+00")
-    db.add("verifications", verification_id="new", protocol="10", verified_at="2026-01-01 00:00:00+00")
-    db.add("verifications", verification_id="newer", protocol="10", verified_at="2026-02-01 00:00:00+00")
+@pytest.mark.parametrize(("older", "newer"), [("9", "10"), ("kbv-9", "kbv-10"), ("1.9", "1.10"), ("kbv-1.9.9", "kbv-1.10"), (None, "0.1")])
+def test_newest_protocol_then_date(db, older, newer):
+    db.add("verifications", verification_id="old", protocol=older, verified_at="2026-03-01 00:00:00+00")
+    db.add("verifications", verification_id="new", protocol=newer, verified_at="2026-01-01 00:00:00+00")
+    db.add("verifications", verification_id="newer", protocol=newer, verified_at="2026-02-01 00:00:00+00")
     assert decide(db) == ["newer"]
 
 

@@ -41,6 +41,22 @@ def test_joins_on_the_whole_problem_and_folds_the_level_itself(db):
     assert db.rows("select run_id from run_verifications") == [("a",)]
 
 
+def test_what_a_record_leaves_out_of_its_problem_is_taken_from_the_others(db):
+    """A run that gives a number alone, and one whose variant stands in its other record."""
+    db.add("problems", source_id="p", suite="kb", level=1, problem_id=1, problem_name="1_A.py")
+    run(db, run_id="number", problem_name=None)
+    db.add("verifications", verification_id="v")
+    assert db.rows("select run_id, ranks from run_verifications") == [("number", True)]
+    assert db.rows("select run_id, problem_name, variant from verify_candidates()") == [("number", "1_A.py", None)]
+    run(db, run_id="page", sample_id=1)
+    run(db, run_id="trace", sample_id=2, variant="pri")
+    db.add("run_links", run_id="trace", linked_run_id="page", matched_on="n_turns")
+    # The level's own problem was re-run, and the page is of the other.
+    assert db.rows("select run_id from run_verifications") == [("number",)]
+    db.add("verifications", verification_id="w", variant="pri")
+    assert db.rows("select run_id, verification_id from run_verifications order by all") == [("number", "v"), ("page", "w"), ("trace", "w")]
+
+
 def test_another_reference_never_ranks(db):
     run(db, reference_sha256="theirs")
     db.add("verifications", verification_id="v", reference_sha256="ours")
