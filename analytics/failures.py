@@ -60,7 +60,7 @@ select
     count(distinct k.run_id) as runs_touched,
     count(distinct k.model) as models,
     mode(k.failure_class) as commonest,
-    any_value(k.evidence order by k.run_id) as example
+    any_value(k.evidence order by k.run_id, k.evidence) as example
 from keyed as k
 left join failure_classes as c on k.key = c.class
 where $grouping::varchar <> 'tool' or not k.decisive

@@ -1,19 +1,80 @@
-"""A lake as a database: `--db DIR`, and filling any database from one."""
+"""A lake as a database: `--db DIR`, and putting any database over one."""
 
 from __future__ import annotations
 
 import contextlib
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+from kbstats.ingest.errors import DatabaseError, KbstatsError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import duckdb
     from kbstats.ingest.lake_attach import Attached
     from kbstats.ingest.pipeline import IngestSummary, Progress
 
 OWN_NAME = "kbstats.duckdb"
 """The database that a lake carries for `--db DIR`."""
+
+
+_FOLDER = "lake_folder"
+"""Key of `meta` that `ingest.lake_views` writes; that module is not loaded for a database without a lake."""
+_READS = frozenset({"SELECT", "MULTI", "EXPLAIN", "PRAGMA", "CALL"})
+"""Statements that a user may run where the folders of a lake are open to the connection."""
+
+
+class LakeGoneError(DatabaseError):
+    """What a database reads is not where it was."""
+
+
+def check(con: duckdb.DuckDBPyConnection, db: Path, meta: Mapping[str, str]) -> None:
+    """See that the lake which a database reads is where it was, with the parts that it had.
+
+    Args:
+        con: A connection to the database.
+        db: Its file.
+        meta: The rows of its table `meta`.
+
+    Raises:
+        LakeGoneError: the folder was moved or deleted, or its parts were merged into others.
+    """
+    if (folder := meta.get(_FOLDER)) is None:
+        return
+    from kbstats.ingest import lake_views
+    from kbstats.ingest.lake import MARK, PARTS
+
+    place = Path(folder)
+    if not (place / MARK).is_file():
+        hint = f"`kbstats lake attach DIR --db {db}` with the folder where it is now"
+        raise LakeGoneError("the lake that this database reads is not there", location=place, hint=hint)
+    there = {f"{p.parent.name}/{p.stem}" for p in (place / PARTS).glob("shard=*/*.json")}
+    if not lake_views.parts_of(con) <= there:
+        hint = f"`kbstats lake attach {place} --db {db}` reads it as it is now"
+        raise LakeGoneError("the lake has changed since this database was put over it", location=place, hint=hint)
+
+
+def let_in(con: duckdb.DuckDBPyConnection, meta: Mapping[str, str]) -> None:
+    """Let a connection that is about to be sealed read the files of its lake."""
+    if (folder := meta.get(_FOLDER)) is not None:
+        from kbstats.ingest.lake_views import VIEWED
+
+        con.execute("set allowed_directories = $1", [[f"{folder}/{table}" for table in VIEWED]])
+
+
+def keep_out(con: duckdb.DuckDBPyConnection, text: str, kind: str) -> None:
+    """Refuse a statement of a user's that could write into the folders that `let_in` has opened.
+
+    Raises:
+        KbstatsError: it is no query, or one that explains the writing of a file by doing it.
+    """
+    if not con.execute("select current_setting('allowed_directories')").fetchall()[0][0]:
+        return
+    writes = kind == "EXPLAIN" and re.search(r"\b(?:copy|export)\b", text, re.IGNORECASE)
+    if kind not in _READS or writes:
+        raise KbstatsError("the query failed: a database that reads a lake takes queries only")
 
 
 def database_of(path: Path) -> Path:
@@ -42,13 +103,14 @@ def _state_of(db: Path) -> str | None:
     import duckdb
     from kbstats.analytics import warehouse
     from kbstats.ingest import lake_attach
-    from kbstats.ingest.errors import DatabaseError
 
     if not db.is_file():
         return None
     try:
         with contextlib.closing(warehouse.open_read(db)) as con:
             return lake_attach.attached(con)
+    except LakeGoneError:
+        return None
     except DatabaseError as e:
         if "tables differ" not in e.message:
             raise
@@ -59,7 +121,7 @@ def _state_of(db: Path) -> str | None:
 
 
 def attach(folder: Path, db: Path) -> Attached:
-    """Fill a database from a lake; sources that it had from elsewhere are read again.
+    """Put a database over a lake; sources that it had from elsewhere are read again.
 
     Raises:
         KbstatsError: no lake, or the database holds plain ingests.
@@ -69,7 +131,7 @@ def attach(folder: Path, db: Path) -> Attached:
     from kbstats.ingest.lake import Lake
 
     lake = Lake.open(folder)
-    with contextlib.closing(warehouse.open_write(db)) as con:
+    with contextlib.closing(warehouse.open_write(db, models=False, lake=False)) as con:
         done = lake_attach.attach(con, lake)
         if done.elsewhere:
             pipeline.ingest(con, done.elsewhere)

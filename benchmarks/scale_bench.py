@@ -1,9 +1,13 @@
 """A corpus of many tool calls, read in shards: seconds, peak memory and bytes of each step.
 
 Each generated run has 100 tool calls of about 1 KB: 25 turns of four calls, and a kernel a turn. Every
-step is a process of its own, so that its peak memory is its own; shards run two at a time.
+step is a process of its own, so that its peak memory is its own; shards run two at a time. The site is
+that of the first hundred runs. The traces are deleted when the shards have read them.
 
-usage: python benchmarks/scale_bench.py [--runs 1000 10000] [--shards 4] [--json FILE] [--keep DIR]
+CPU seconds tell more than those of the clock wherever other work shares the machine; the load is noted.
+The results are written after every step, so that a run that is stopped leaves what it measured.
+
+usage: python benchmarks/scale_bench.py [--runs 1000 10000] [--shards 4] [--json FILE] [--folder DIR]
 """
 
 from __future__ import annotations
@@ -11,17 +15,25 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import multiprocessing
 import os
+import platform
 import random
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import corpus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TURNS, CALLS = 25, 4
 TEXT_BYTES = 1000
@@ -67,14 +79,14 @@ def run_of(i: int, texts: list[str], template: dict[str, Any]) -> dict[str, Any]
     }
 
 
-def write(folder: Path, runs: int) -> int:
-    """Write the corpus; its size in bytes."""
+def write(folder: Path, runs: range) -> int:
+    """Write some runs of the corpus; their size in bytes."""
     rng = random.Random(0)
     texts = [corpus.words(rng, 160) for _ in range(2000)]
     template = corpus.trajectory(rng, "m", 1, 1, 0.2)
     template["turns"] = [template["turns"][0] | {"messages_in": [], "response": []}]
     total = 0
-    for i in range(runs):
+    for i in runs:
         run = run_of(i, texts, template)
         name = f"level_{run['level']}_problem_{run['problem_id']}_trajectory.json"
         path = folder / run["run_name"] / "original" / run["model_name"] / name
@@ -83,6 +95,17 @@ def write(folder: Path, runs: int) -> int:
         path.write_bytes(data)
         total += len(data)
     return total
+
+
+def generate(folder: Path, runs: int) -> dict[str, float]:
+    """Write the corpus; its size in bytes, and the CPU seconds it took."""
+    with multiprocessing.get_context("spawn").Pool(LANES) as pool:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        sizes = pool.starmap(write, [(folder, range(i, min(i + 500, runs))) for i in range(0, runs, 500)], chunksize=1)
+        pool.close()
+        pool.join()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {"bytes": sum(sizes), "cpu_s": round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 2)}
 
 
 class Step:
@@ -114,39 +137,72 @@ def size(path: Path) -> int:
     return sum(p.stat().st_size for p in path.rglob("*") if p.is_file()) if path.is_dir() else path.stat().st_size
 
 
-def measure(runs: int, shards: int, folder: Path) -> dict[str, Any]:
-    """All steps over one corpus."""
-    started = time.perf_counter()
-    raw = write(folder / "runs", runs)
-    out: dict[str, Any] = {"runs": runs, "tool_calls": runs * TURNS * CALLS, "raw_bytes": raw}
-    out["generate_s"] = round(time.perf_counter() - started, 2)
-    lake, db = folder / "lake", folder / "k.duckdb"
+def shards_of(traces: Path, lake: Path, shards: int) -> dict[str, float]:
+    """All shards, two at a time: their seconds in all, and the peak memory of one."""
     started = time.perf_counter()
     found = []
     for i in range(0, shards, LANES):
         steps = [
-            Step("ingest", folder / "runs", "--shard", f"{n}/{shards}", "--lake", lake)
+            Step("ingest", traces, "--shard", f"{n}/{shards}", "--lake", lake)
             for n in range(i, min(i + LANES, shards))
         ]
         found += [s.end() for s in steps]
-    out["shards"] = {
+    return {
         "s": round(time.perf_counter() - started, 2),
         "cpu_s": round(sum(f["cpu_s"] for f in found), 2),
         "peak_mb": max(f["peak_mb"] for f in found),
     }
-    out["lake_bytes"] = size(lake)
-    part = sorted((folder / "runs").rglob("*_trajectory.json"))[:SITE_RUNS]
-    Step("ingest", *part, "--db", folder / "part.duckdb").end()
-    shutil.rmtree(folder / "runs")
-    out["attach"] = Step("lake", "attach", lake, "--db", db).end()
-    out["db_bytes"] = size(db)
-    out["board"] = Step("leaderboard", "--db", db).end()
-    out["failures"] = Step("failures", "--db", db).end()
-    out["site"] = Step("site", "build", "--db", folder / "part.duckdb", "-o", folder / "site").end()
-    out["site_bytes"] = size(folder / "site")
-    out["compact"] = Step("lake", "compact", lake).end()
-    out["lake_bytes_merged"] = size(lake)
+
+
+def measure(runs: int, shards: int, folder: Path, done: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """All steps over one corpus; `done` takes what is known so far after each of them."""
+    out: dict[str, Any] = {"runs": runs, "tool_calls": runs * TURNS * CALLS, "shards_of": shards}
+    traces, lake, db, part = folder / "runs", folder / "lake", folder / "k.duckdb", folder / "part.duckdb"
+
+    def step(name: str, take: Callable[[], dict[str, float]], *sizes: tuple[str, Path]) -> None:
+        out[name] = take() | {"load": round(os.getloadavg()[0], 1)}
+        out.update({key: size(path) for key, path in sizes})
+        done(out)
+
+    def command(*words: object) -> Callable[[], dict[str, float]]:
+        return lambda: Step(*words).end()
+
+    step("generate", lambda: generate(traces, runs))
+    step("shards", lambda: shards_of(traces, lake, shards), ("lake_bytes", lake))
+    first = sorted(traces.rglob("*_trajectory.json"))[:SITE_RUNS]
+    step("part", command("ingest", *first, "--db", part))
+    step("site", command("site", "build", "--db", part, "-o", folder / "site"), ("site_bytes", folder / "site"))
+    shutil.rmtree(traces)
+    step("attach", command("lake", "attach", lake, "--db", db), ("db_bytes", db))
+    step("board", command("leaderboard", "--db", db))
+    step("failures", command("failures", "--db", db))
+    step("audit", command("audit", "--db", db))
+    run_id = "select min(run_id) as run_id from runs"
+    found = subprocess.run(
+        [KBSTATS, "sql", run_id, "--db", db, "--format", "csv"], capture_output=True, text=True, check=True
+    )
+    step("show", command("show", found.stdout.split()[-1], "--db", db))
+    step("compact", command("lake", "compact", lake), ("lake_bytes_merged", lake))
+    step("attach_merged", command("lake", "attach", lake, "--db", db), ("db_bytes_merged", db))
+    step("show_merged", command("show", found.stdout.split()[-1], "--db", db))
     return out
+
+
+STEPS = (
+    "generate", "shards", "attach", "board", "failures", "audit", "show", "compact", "attach_merged", "show_merged",
+)  # fmt: skip
+
+
+def machine() -> dict[str, Any]:
+    """What the figures stand on."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cpus": len(os.sched_getaffinity(0)),
+        "memory_mb": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20,
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("duckdb", "pyarrow", "kbstats")},
+    }
 
 
 def main() -> None:
@@ -157,17 +213,22 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--folder", type=Path, help="where it writes; default the folder of temporary files")
     args = parser.parse_args()
-    rows = []
+    rows: list[dict[str, Any]] = []
+    about = machine() | {"command": "python " + " ".join(["benchmarks/scale_bench.py", *sys.argv[1:]])}
+
+    def keep(row: dict[str, Any]) -> None:
+        if args.json:
+            args.json.write_text(json.dumps(about | {"sizes": [*rows, row]}, indent=1) + "\n", encoding="utf-8")
+
     for runs in args.runs:
         with tempfile.TemporaryDirectory(prefix="kbstats-scale-", dir=args.folder) as folder:
-            rows.append(measure(runs, args.shards, Path(folder)))
-        print(json.dumps(rows[-1]), flush=True)
+            row = measure(runs, args.shards, Path(folder), keep)
+        rows.append(row)
+        print(json.dumps(row), flush=True)
     for a, b in itertools.pairwise(rows):
-        ratio = {k: round(b[k]["s"] / a[k]["s"], 2) for k in ("shards", "attach", "board", "failures", "compact")}
-        memory = {k: round(b[k]["peak_mb"] / a[k]["peak_mb"], 2) for k in ("shards", "attach", "board")}
-        print(f"x{b['runs'] / a['runs']:g} runs: seconds {ratio}, peak memory {memory}")
-    if args.json:
-        args.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        cpu = {k: round(b[k]["cpu_s"] / a[k]["cpu_s"], 2) for k in STEPS}
+        memory = {k: round(b[k]["peak_mb"] / a[k]["peak_mb"], 2) for k in STEPS if "peak_mb" in a[k]}
+        print(f"x{b['runs'] / a['runs']:g} runs: CPU seconds {cpu}, peak memory {memory}")
 
 
 if __name__ == "__main__":

@@ -39,6 +39,11 @@ def names(folder: Path) -> frozenset[str]:
     return _names(str(folder))
 
 
+def listed(folder: str) -> frozenset[str]:
+    """The same of a folder given as text."""
+    return _names(folder)
+
+
 def forget() -> None:
     """Look again: an ingest begins."""
     _names.cache_clear()

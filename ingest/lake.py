@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from kbstats.ingest.batch import columns_of
 from kbstats.ingest.errors import KbstatsError, UsageError
 from kbstats.ingest.rows import ROW_TYPES
+from kbstats.ingest.units import unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,7 +56,7 @@ def columns_hash() -> str:
 
 @dataclass(frozen=True)
 class Shard:
-    """One share of the files, by hash of path.
+    """One share of the files, by hash of their unit: a path, or what several files that belong together have.
 
     Args:
         index: From 0 to `count` - 1.
@@ -90,8 +91,12 @@ class Shard:
         return f"shard={self.index:05d}-of-{self.count:05d}"
 
     def holds(self, path_text: str) -> bool:
-        """Whether a file is of this share. The same on every machine where the file has this path."""
-        return int.from_bytes(hashlib.blake2b(path_text.encode(), digest_size=8).digest()) % self.count == self.index
+        """Whether a file is of this share, as all files of its unit are.
+
+        The same on every machine where the file has this path and this company.
+        """
+        unit = hashlib.blake2b(unit_of(path_text).encode(), digest_size=8)
+        return int.from_bytes(unit.digest()) % self.count == self.index
 
 
 @dataclass(frozen=True)
@@ -213,7 +218,7 @@ class Lake:
                 continue
             target = self.folder / table / shard / f"{name}.parquet"
             with whole(target) as tmp:
-                pq.write_table(rows, tmp, compression="zstd", row_group_size=ROW_GROUP)
+                pq.write_table(_typed(table, rows), tmp, compression="zstd", row_group_size=ROW_GROUP)
             sizes[table] = {"rows": rows.num_rows, "bytes": target.stat().st_size}
         return self.declare(Part(name, shard, sizes, made=made))
 
@@ -251,6 +256,21 @@ class Lake:
                     f"another process writes {shard}", location=self.folder, hint="wait for it, or take another shard"
                 ) from e
             yield
+
+
+def _typed(name: str, table: pa.Table) -> pa.Table:
+    """The table with its JSON columns marked as such, so that readers need not parse each text to be sure."""
+    import pyarrow as pa
+
+    if name == SOURCES:
+        return table
+    kind = pa.json_(pa.string())
+    for _, column, of in columns_of(name):
+        if of == "json":
+            texts = [pa.ExtensionArray.from_storage(kind, chunk) for chunk in table[column].chunks]
+            place = table.column_names.index(column)
+            table = table.set_column(place, column, pa.chunked_array(texts, kind))
+    return table
 
 
 @contextlib.contextmanager

@@ -1,8 +1,8 @@
-"""A lake's parts into a database: the same rows as one plain ingest of the same files gives.
+"""A database over a lake's parts: the same rows as one plain ingest of the same files gives.
 
-Most rows go from Parquet into their tables as they are. Those that several sources decide together
-(a run that stands twice, a verification that does, a kernel) take the way of a plain ingest, in the
-order of the walk, so that the same one wins.
+Most rows stay where they are, in Parquet (see `lake_views`), or are copied as they are. Those that several
+sources decide together (a run that stands twice, a verification that does, a kernel) take the way of a
+plain ingest, in the order of the walk, so that the same one wins.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kbstats.ingest import aliases, pipeline, store
+from kbstats.ingest import aliases, lake_views, pipeline, store
 from kbstats.ingest.batch import columns_of
 from kbstats.ingest.decoding import Chunk, FileResult, Task
 from kbstats.ingest.errors import KbstatsError
-from kbstats.ingest.lake import FILE, KEPT, SORT_KEYS, SOURCES, WALK, Lake
+from kbstats.ingest.lake import FILE, KEPT, SOURCES, WALK, Lake
 from kbstats.ingest.rows import ROW_TYPES
 from kbstats.ingest.transactions import transaction
 
@@ -32,8 +32,6 @@ META = "lake"
 VERIFICATION_TABLES = ("verifications", "verification_checks", "verification_timings")
 SHADOWED = ("runs", *store.RUN_TABLES, *VERIFICATION_TABLES, "run_copies", "ingest_issues")
 """Tables in which rows of several sources decide over each other."""
-MOST_SORTED = 122_880
-"""Rows of a table, one row group, beyond which they are not sorted: several threads sum more in any order."""
 MEMORY = "25%"
 """Share of the machine's memory that filling a database may take; beyond it DuckDB works on disk."""
 
@@ -52,8 +50,9 @@ class Attached:
 
 
 def state(lake: Lake, parts: list[Part]) -> str:
-    """A word that changes whenever the lake does."""
-    return hashlib.sha256("\n".join([str(lake.folder), *(p.key for p in parts)]).encode()).hexdigest()[:32]
+    """A word that changes whenever the lake does, or what is made of it."""
+    words = ["views/1", str(lake.folder), *(p.key for p in parts)]
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:32]
 
 
 def attached(con: duckdb.DuckDBPyConnection) -> str | None:
@@ -63,7 +62,7 @@ def attached(con: duckdb.DuckDBPyConnection) -> str | None:
 
 
 def attach(con: duckdb.DuckDBPyConnection, lake: Lake) -> Attached:
-    """Fill the tables from a lake, in one transaction. Stored models are not brought up to date here.
+    """Put a database over a lake, in one transaction. Stored models are not brought up to date here.
 
     Args:
         con: A writable connection whose schema is installed, new or attached to a lake before.
@@ -80,18 +79,22 @@ def attach(con: duckdb.DuckDBPyConnection, lake: Lake) -> Attached:
     con.execute(f"set memory_limit = '{MEMORY}'")
     with transaction(con):
         store.mark_stale(con)
+        lake_views.prepare(con)
         for table in (*ROW_TYPES, SOURCES, "run_links"):
-            con.execute(f"delete from {table}")  # noqa: S608  our names
+            if table not in lake_views.VIEWED:
+                con.execute(f"delete from {table}")  # noqa: S608  our names
         if parts:
             live(con, lake, parts)
             con.execute(f"insert into sources by name {_SOURCES}", {"kept": KEPT, "file": FILE})
             dead = replaced(con)
             _shared(con, lake, parts)
+            lake_views.note_dead(con)
             copies = _loud(con, lake, parts)
             _fill(con, lake, parts)
             _tidy(con)
         else:
             dead, copies = False, 0
+        lake_views.define(con, lake, parts)
         con.execute("insert or replace into meta values (?, ?)", [META, state(lake, parts)])
         con.execute("delete from meta where key = 'model_aliases'")
     aliases.apply(con)
@@ -188,7 +191,7 @@ def rows_of(table: str, select: str) -> str:
 
 
 def _shared(con: duckdb.DuckDBPyConnection, lake: Lake, parts: list[Part]) -> None:
-    """Note what several sources have (`lake_runs`, `lake_results`), and where each run stands (`lake_places`)."""
+    """Note what several sources have: `lake_runs`, `lake_results`."""
     for name, table, key in (("lake_runs", "runs", "run_id"), ("lake_results", "verifications", "verification_id")):
         if files := lake.files(table, parts):
             con.execute(
@@ -198,81 +201,40 @@ def _shared(con: duckdb.DuckDBPyConnection, lake: Lake, parts: list[Part]) -> No
             )
         else:
             con.execute(f"create or replace temp table {name} as select null::varchar as {key} where false")
-    if files := lake.files("runs", parts):
-        rows = rows_of("runs", "p.run_id, p.source_id, l.n, p.file_row_number as nth")
-        con.execute(f"create or replace temp table lake_places as {rows}", {"files": files})
-    else:
-        con.execute(
-            "create or replace temp table lake_places as "
-            "select null::varchar as run_id, null::varchar as source_id, 0 as n, 0 as nth where false"
-        )
 
 
 def _fill(con: duckdb.DuckDBPyConnection, lake: Lake, parts: list[Part]) -> None:
-    """Insert all rows: those that one source has as they are, the others as `_loud` has left them.
+    """Insert what is copied: rows that one source has as they are, the others as `_loud` has left them.
 
-    They go in the order of the walk, as in a plain ingest: a sum of fractions depends on the order.
+    They go in the order of the walk, as in a plain ingest.
     """
     db = con.execute("select '\"' || replace(current_database(), '\"', '\"\"') || '\"'").fetchall()[0][0]
     for table in ROW_TYPES:
         files = lake.files(table, parts)
-        of_run = table in {"runs", *store.RUN_TABLES}
-        if files and table == "kernels":
-            _kernels(con, files)
+        if table in lake_views.VIEWED:
+            if table in SHADOWED:
+                con.execute(f"insert into {lake_views.OWN}.{table} by name from temp.{table}")
+            elif files:
+                lake_views.take_kernels(con, files)
             continue
-        key = "run_id" if of_run else "verification_id" if table in VERIFICATION_TABLES else None
+        key = "run_id" if table == "runs" else "verification_id" if table in VERIFICATION_TABLES else None
         shadow = f"temp.{table}" if table in SHADOWED else None
         part_rows = rows_of(table, f"p.* exclude ({_extra(table)}), l.n as lake_n, p.file_row_number as lake_nth")
-        part_rows += f" and {key} not in (from {'lake_runs' if of_run else 'lake_results'})" if key else ""
-        own = f"select *, null as lake_n, rowid as lake_nth from {shadow}"  # noqa: S608  our names
+        part_rows += f" and {key} not in (from {'lake_runs' if table == 'runs' else 'lake_results'})" if key else ""
+        own = f"select t.*, l.n as lake_n, t.rowid as lake_nth from {shadow} as t"  # noqa: S608  our names
+        own += " left join lake_live as l using (source_id)"
         rows = " union all by name ".join([f"({part_rows})"] * bool(files) + [f"({own})"] * bool(shadow))
         if not rows:
             continue
-        n_rows = sum(p.tables[table]["rows"] for p in parts if table in p.tables)
-        order, places = "", ""
-        if of_run and n_rows <= MOST_SORTED:
-            places = (
-                "left join (select w.run_id, w.n, w.nth from lake_places as w where w.run_id not in (from lake_runs) "
-                "union all select w.run_id, w.n, w.nth from lake_places as w "
-                "join temp.runs as t on t.run_id = w.run_id and t.source_id = w.source_id) as w using (run_id)"
-            )
-            order = "order by " + ", ".join(
-                ["w.n", "w.nth", *(f"r.{c} nulls first" for c in SORT_KEYS[1:] if c in columns(table)), "r.lake_nth"]
-            )
-        elif n_rows <= MOST_SORTED:
-            order = "order by r.lake_n, r.lake_nth"
-        # what is not sorted need not keep the order in which several threads read it either
-        con.execute(f"set preserve_insertion_order = {'true' if order else 'false'}")
         names = ", ".join(f'r."{c}"' for c in columns(table))
-        text = f"insert into {db}.main.{table} by name select {names} from ({rows}) as r {places} {order}"  # noqa: S608
-        con.execute(text, {"files": files} if files else {})
-    con.execute("reset preserve_insertion_order")
+        con.execute(
+            f"insert into {db}.main.{table} by name select {names} from ({rows}) as r order by r.lake_n, r.lake_nth",  # noqa: S608
+            {"files": files} if files else {},
+        )
 
 
 def _extra(table: str) -> str:
     return "filename, file_row_number, place" + (", lake_source" if table in store.RUN_TABLES else "")
-
-
-def _kernels(con: duckdb.DuckDBPyConnection, files: list[str]) -> None:
-    """Each once; of two texts with one hash the one that the walk came upon first."""
-    reading = "read_parquet($files, filename = true, union_by_name = true, hive_partitioning = false)"
-    con.execute(
-        f"create or replace temp table lake_kernels as select kernel_sha256 from {reading} "  # noqa: S608
-        "group by all having count(*) > 1",
-        {"files": files},
-    )
-    con.execute(
-        f"insert into kernels by name select * exclude (filename, lake_order) from {reading} "  # noqa: S608
-        "where kernel_sha256 not in (from lake_kernels)",
-        {"files": files},
-    )
-    con.execute(
-        "insert into kernels by name select * exclude (filename, lake_order) "  # noqa: S608
-        f"from {reading} semi join lake_kernels using (kernel_sha256) "
-        "qualify row_number() over (partition by kernel_sha256 order by lake_order, filename) = 1",
-        {"files": files},
-    )
-    con.execute("drop table lake_kernels")
 
 
 def _loud(con: duckdb.DuckDBPyConnection, lake: Lake, parts: list[Part]) -> int:
@@ -281,7 +243,8 @@ def _loud(con: duckdb.DuckDBPyConnection, lake: Lake, parts: list[Part]) -> int:
     It works on temporary tables that hide the database's own by their names.
     """
     for table in SHADOWED:
-        con.execute(f"create or replace temp table {table} as from {table} limit 0")
+        model = f"{lake_views.OWN}.{table}" if table in lake_views.VIEWED else table
+        con.execute(f"create or replace temp table {table} as from {model} limit 0")
     tables: dict[str, pa.Table] = {}
     for name, of in (("lake_runs", ("runs", *store.RUN_TABLES)), ("lake_results", VERIFICATION_TABLES)):
         key = "run_id" if name == "lake_runs" else "verification_id"
@@ -337,5 +300,5 @@ def _result(  # noqa: PLR0917  a row
 
 
 def _tidy(con: duckdb.DuckDBPyConnection) -> None:
-    for name in ("lake_entries", "lake_live", "lake_runs", "lake_results", "lake_places", *SHADOWED):
+    for name in ("lake_entries", "lake_live", "lake_runs", "lake_results", *SHADOWED):
         con.execute(f"drop table if exists temp.{name}")

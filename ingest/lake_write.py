@@ -6,15 +6,16 @@ import hashlib
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from kbstats.ingest import aliases, archives, folders, pipeline, scan
+from kbstats.ingest import aliases, archives, folders, pipeline, registry, scan
 from kbstats.ingest.batch import PARTIAL, REJECTED, Batch, to_arrow
 from kbstats.ingest.decoding import Chunk, FileResult, Task
 from kbstats.ingest.hashing import text_id
 from kbstats.ingest.lake import FILE, GONE, KEPT, SORT_KEYS, SOURCES, WALK, Lake, Part, Shard
+from kbstats.ingest.lake_sources import Entry, bare_row, entries, table_of, us_of
 from kbstats.ingest.plan import IngestSummary, Plan
-from kbstats.ingest.store import RUN_TABLES, UNKNOWN_FORMAT, Known
+from kbstats.ingest.store import RUN_TABLES, UNKNOWN_FORMAT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,48 +24,6 @@ if TYPE_CHECKING:
 
 PART_BYTES = 64 << 20
 """Raw bytes of the files in one part: what a killed process loses at most."""
-
-
-class Entry(NamedTuple):
-    """A source as a lake has it now."""
-
-    path: str
-    known: Known
-    kind: str
-    status: str
-    n_runs: int
-    n_rows: int
-    root: str
-
-
-def entries(lake: Lake) -> dict[str, Entry]:
-    """What the lake holds, by source id; gone sources and places of the walk included."""
-    import pyarrow.parquet as pq
-
-    found: dict[str, Entry] = {}
-    for part in lake.parts():  # oldest first: the newest stays
-        table = pq.read_table(lake.file(SOURCES, part))
-        for row in table.to_pylist():
-            found[row["source_id"]] = Entry(
-                row["path"],
-                Known(
-                    row["format"],
-                    row["content_hash"],
-                    row["size_bytes"] or 0,
-                    _us(row["mtime"]),
-                    _us(row["ingested_at"]),
-                ),
-                row["lake_kind"],
-                row["status"],
-                row["n_runs"],
-                row["lake_rows"],
-                row["root"],
-            )
-    return found
-
-
-def _us(at: datetime | None) -> int:
-    return 0 if at is None else round(at.timestamp() * 1e6)
 
 
 class _Writer:
@@ -107,9 +66,9 @@ class _Writer:
             rows += [self._row(f, counts.get(f.task.source_id, 0), kept, now) for f in chunk.files]
             rows += [self.gone_row(source_id) for f in chunk.files for source_id in f.gone]
         merged = {name: _sorted(name, pa.concat_tables(found)) for name, found in tables.items()}
-        merged[SOURCES] = _sources(rows, now)
+        merged[SOURCES] = table_of(rows, now)
         digest = hashlib.sha256("\n".join(sorted(f"{r['source_id']} {r['content_hash']}" for r in rows)).encode())
-        name = f"{_us(now):016d}-{digest.hexdigest()[:12]}"
+        name = f"{us_of(now):016d}-{digest.hexdigest()[:12]}"
         part = self.lake.commit(self.shard.name, name, merged, made={"at": now.isoformat(), "bytes_read": self.size})
         self.chunks, self.extra, self.size = [], [], 0
         return part
@@ -120,7 +79,7 @@ class _Writer:
 
     def gone_row(self, source_id: str) -> dict[str, Any]:
         """The row that says that a source's rows do not count any more."""
-        return _bare_row(source_id, self.before[source_id].path, GONE)
+        return bare_row(source_id, self.before[source_id].path, GONE)
 
     def _kept(self, chunk: Chunk) -> dict[str, tuple[str, Entry]]:
         """Sources whose new version was rejected, while rows of an older one are there: their path and entry."""
@@ -143,7 +102,7 @@ class _Writer:
             "content_hash": f.content_hash,
             "size_bytes": f.task.size,
             "mtime_us": f.task.mtime_us,
-            "ingested_us": _us(now),
+            "ingested_us": us_of(now),
             "status": f.status,
             "n_runs": old.n_runs if old else f.n_runs,
             "lake_kind": KEPT if old else FILE,
@@ -174,28 +133,6 @@ def _sorted(name: str, table: pa.Table) -> pa.Table:
     return table
 
 
-def _sources(rows: list[dict[str, Any]], now: datetime) -> pa.Table:
-    import pyarrow as pa
-
-    texts = ("source_id", "path", "root", "format", "content_hash")
-    text, whole, us = pa.string(), pa.int64(), pa.timestamp("us", tz="UTC")
-    return pa.table(
-        {
-            **{c: pa.array([r[c] for r in rows], text) for c in texts},
-            "size_bytes": pa.array([r["size_bytes"] for r in rows], whole),
-            "mtime": pa.array([r["mtime_us"] for r in rows], whole).cast(us),
-            "ingested_at": pa.array([now] * len(rows), us),
-            "status": pa.array([r["status"] for r in rows], text),
-            "n_runs": pa.array([r["n_runs"] for r in rows], whole),
-            "lake_kind": pa.array([r["lake_kind"] for r in rows], text),
-            # members of an archive keep the order in which they were read
-            "lake_order": pa.array([r["lake_order"] for r in rows], whole),
-            "lake_seq": pa.array(range(len(rows)), whole),
-            "lake_rows": pa.array([r["lake_rows"] for r in rows], whole),
-        }
-    )
-
-
 def _kept_issues(kept: dict[str, tuple[str, Entry]]) -> pa.Table:
     batches = []
     for source_id, (path, _) in kept.items():
@@ -203,17 +140,6 @@ def _kept_issues(kept: dict[str, tuple[str, Entry]]) -> pa.Table:
         batch.issue("kept_old_rows", "the file as it is now was rejected; what was read of it before stays")
         batches.append(batch)
     return to_arrow(batches)["ingest_issues"]
-
-
-def _bare_row(source_id: str, path: str, kind: str) -> dict[str, Any]:
-    nothing = ("root", "format", "content_hash", "size_bytes", "mtime_us", "status", "n_runs")
-    return dict.fromkeys(nothing) | {
-        "source_id": source_id,
-        "path": path,
-        "lake_kind": kind,
-        "lake_order": -1,
-        "lake_rows": 0,
-    }
 
 
 def ingest_shard(
@@ -257,19 +183,11 @@ def ingest_shard(
     lake = Lake.make(folder)
     with lake.lock(shard.name):
         lake.sweep(shard.name)
-        before = entries(lake)
+        before = entries(lake, shard)
         on_record = {e.path: e.known for e in before.values() if e.kind in {FILE, KEPT}}
         plan = Plan(on_record, wanted, map_file)
-        order: dict[str, int] = {}
         blocked: list[scan.Unwalkable] = []
-        others = IngestSummary()
-        for n, found in enumerate(scan.walk([Path(p) for p in paths], blocked)):
-            text = scan.path_text(found.path)
-            order[text] = n
-            own = shard.holds(text)
-            summary.seen += own
-            plan.take(found, summary if own else others)
-        plan.tasks = [t for t in plan.tasks if t.path not in plan.owned and shard.holds(t.path_text)]
+        order = _plan(plan, paths, shard, blocked, summary)
         writer = _Writer(lake, shard, order, before)
         roots = [scan.absolute(Path(p)) for p in paths]
         _walk(writer, plan, blocked, roots, summary)
@@ -279,6 +197,33 @@ def ingest_shard(
         writer.flush()
     summary.seconds = time.perf_counter() - started
     return summary
+
+
+def _plan(
+    plan: Plan, paths: Sequence[Path], shard: Shard, blocked: list[scan.Unwalkable], summary: IngestSummary
+) -> dict[str, int]:
+    """Look at the files of this share, and of all others at the names alone; the places of its own in the walk."""
+    order: dict[str, int] = {}
+    others: list[scan.Found] = []
+    # Where a file that nobody claims was named itself, it must be told whether it belongs to a file of another share,
+    # and so must the files of a plug-in that says that its companions are no sources of their own.
+    curious = any(not p.is_dir() for p in paths) or registry.plugins_own_companions()
+    for n, found in enumerate(scan.walk([Path(p) for p in paths], blocked)):
+        text = scan.path_text(found.path)
+        if shard.holds(text):
+            order[text] = n
+            summary.seen += 1
+            plan.take(found, summary)
+        elif curious:
+            others.append(found)
+    if others:
+        foreign = Plan(plan.known, plan.formats[0] if plan.formats else None, plan.map_file)
+        for found in others:
+            foreign.take(found, IngestSummary())
+        plan.companions |= foreign.companions
+        plan.owned |= foreign.owned
+    plan.tasks = [t for t in plan.tasks if t.path not in plan.owned]
+    return order
 
 
 def _anew(task: Task) -> Task:
@@ -302,7 +247,7 @@ def _walk(
             batch = Batch(text_id(path, n=16), path)
             batch.issue(place.code, place.message, severity=place.severity)
             issues.append(batch)
-            writer.extra.append(_bare_row(batch.source_id, path, WALK))
+            writer.extra.append(bare_row(batch.source_id, path, WALK))
             summary.issues[place.code] += 1
     standing = {scan.path_text(p.path) for p in blocked}
     for source_id, entry in writer.before.items():

@@ -179,6 +179,12 @@ def is_built_in(name: str) -> bool:
     return _entries()[name].value == f"kbstats.ingest.formats.{name}:FORMAT"
 
 
+def plugins_own_companions() -> bool:
+    """Whether a format from outside may own files that kbstats cannot name."""
+    outside = [_load(name) for name in names() if not is_built_in(name)]
+    return any(getattr(fmt, "owns_companions", False) for fmt in outside)
+
+
 def version_of(name: str) -> str:
     """Where a format comes from, and in which version: it changes when a plug-in does."""
     entry = _entries()[name]

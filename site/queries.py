@@ -205,7 +205,7 @@ class Queries:
     @functools.cached_property
     def kernel_places(self) -> dict[str, int]:
         """Row numbers of the kernels."""
-        return dict(self.con.execute(read.KERNEL_PLACES).fetchall())
+        return read.kernel_places(self.con)
 
     @functools.cached_property
     def kernel_heads(self) -> dict[str, Row]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbstats.analytics.output import rows_of
 from kbstats.site.text import Clean
+from kbstats.sql.catalog import sql_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,7 +91,6 @@ select kernel_sha256, run_id, turn, seq, tool, ok from tool_calls
 where kernel_sha256 is not null order by kernel_sha256, run_id, turn, seq
 """
 TURN_STATES = "select run_id, turn, state from run_states where state is not null order by run_id, turn"
-KERNEL_PLACES = "select kernel_sha256, rowid from kernels"
 KERNEL_HEADS = "select kernel_sha256, language, n_lines, n_chars from kernels order by kernel_sha256"
 LINKS = "select * from run_links order by run_id, linked_run_id"
 
@@ -158,10 +158,11 @@ def kernels(con: duckdb.DuckDBPyConnection, hashes: Iterable[str], scan: str, pl
     if not wanted:
         return {}
     rows = [places[h] for h in wanted]
-    sql = """
+    near = "rowid between $first and $last and" if any(rows) else ""
+    sql = f"""
     select *, not regexp_matches(source_code, $scan) as source_code_clean from kernels
-    where rowid between $first and $last and kernel_sha256 in (select unnest($hashes))"""
-    params = {"hashes": wanted, "scan": scan, "first": min(rows), "last": max(rows)}
+    where {near} kernel_sha256 in (select unnest($hashes))"""  # noqa: S608  our own words
+    params = {"hashes": wanted, "scan": scan} | ({"first": min(rows), "last": max(rows)} if near else {})
     return {r["kernel_sha256"]: _marked(r) for r in fetch(con, sql, params)}
 
 
@@ -174,8 +175,24 @@ def _marked(row: Row) -> Row:
 
 
 def places(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
-    """Where a run's rows begin: runs read in this order are read from one end of the tables to the other."""
+    """Where a run's rows begin: runs read in this order are read from one end of the tables to the other.
+
+    In the files of a lake rows stand by run already, and have no numbers.
+    """
+    if not _is_table(con, "turns"):
+        return {}
     return dict(con.execute("select run_id, min(rowid) from turns group by run_id").fetchall())
+
+
+def kernel_places(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    """Row numbers of all kernels; 0 where they stand in a lake."""
+    place = "rowid" if _is_table(con, "kernels") else "0"
+    return dict(con.execute(f"select kernel_sha256, {place} from kernels").fetchall())  # noqa: S608  our own words
+
+
+def _is_table(con: duckdb.DuckDBPyConnection, name: str) -> bool:
+    sql = "select 1 from duckdb_tables() where table_name = $1 and schema_name = 'main'"
+    return bool(con.execute(sql, [name]).fetchall())
 
 
 def states(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
@@ -195,8 +212,11 @@ def said(con: duckdb.DuckDBPyConnection, names: list[str]) -> list[str]:
     columns: dict[str, list[str]] = defaultdict(list)
     for table, column, kind in con.execute(
         "select table_name, column_name, data_type from information_schema.columns"
-        " join information_schema.tables using (table_name)"
-        " where table_type = 'BASE TABLE' and (data_type in ('VARCHAR', 'JSON') or data_type like '%[]')"
+        " join information_schema.tables using (table_schema, table_name)"
+        # a database over a lake has views in the place of some tables, and parts of those in a schema beside
+        " where table_schema = 'main' and (table_type = 'BASE TABLE' or list_contains($tables, table_name))"
+        " and (data_type in ('VARCHAR', 'JSON') or data_type like '%[]')",
+        {"tables": [f.name for f in sql_files("schema")]},
     ).fetchall():
         text = f'"{column}"' if kind == "VARCHAR" else f'cast("{column}" as varchar)'
         columns[table].append(f"contains({text}, $name)")

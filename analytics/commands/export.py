@@ -116,11 +116,15 @@ def _part(con: duckdb.DuckDBPyConnection, folder: Path, encoding: str, tables: d
         name = f"{table}.{encoding}"
         select = _for_csv(con, query) if encoding == "csv" else query
         target = str(folder / name).replace("'", "''")
+        # Parquet marks columns as required by what is known of them, which differs between a table and a lake
+        con.execute(f"create or replace temp table exported as {select}")
+        select = "from exported"
         ((n,),) = con.execute(f"copy ({select}) to '{target}' ({_OPTIONS[encoding]})").fetchall()
         if n:
             entries[table] = {"file": name, "rows": n}
         else:
             (folder / name).unlink(missing_ok=True)
+    con.execute("drop table if exists temp.exported")
     manifest = {"schema": SCHEMA, "kbstats_version": warehouse.version(), "encoding": encoding, "tables": entries}
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
     return sum(e["rows"] for e in entries.values())

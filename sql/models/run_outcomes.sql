@@ -41,14 +41,14 @@ call_failures as (
     qualify row_number() over (partition by c.run_id order by c.turn desc) = 1
 ),
 work_items as (
-    select run_id, max(turn) as turn, any_value(message) as message
+    select run_id, max(turn) as turn, any_value(message order by turn, seq, message) as message
     from timeouts
     where scope = 'work_item'
     group by run_id
 ),
 -- The limit on the agent's whole session: sources call it `timeout` without a word on whose.
 sessions as (
-    select run_id, any_value(message) as message
+    select run_id, any_value(message order by turn, seq, message) as message
     from timeouts
     where scope = 'session'
     group by run_id

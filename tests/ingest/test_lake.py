@@ -60,7 +60,8 @@ def runs(data, tmp_path):
 
 
 def test_merged_parts_say_the_same(wh, other, runs, tmp_path):
-    through_a_lake(wh, tmp_path / "lake", 3, runs)
+    wh.ingest(runs)
+    through_a_lake(other, tmp_path / "lake", 3, runs)
     lake = Lake.open(tmp_path / "lake")
     done = lake_compact.compact(lake)
     assert (done.parts_before, done.parts_after, done.rows_dropped) == (3, 1, 0)

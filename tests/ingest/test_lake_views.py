@@ -17,7 +17,7 @@ HIDDEN = {"sources": "exclude (ingested_at)"}
 
 def relations(con) -> list[str]:
     found = con.execute(
-        "select table_name from duckdb_tables() where not internal and not temporary union "
+        "select table_name from duckdb_tables() where not internal and not temporary and schema_name = 'main' union "
         "select view_name from duckdb_views() where not internal and not temporary order by 1"
     ).fetchall()
     return [r[0] for r in found if r[0] != "meta"]
