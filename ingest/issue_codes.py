@@ -74,3 +74,30 @@ CODES: dict[str, str] = {
     "log_running": "The log has no header yet: its evaluation runs, or was killed.",
 }
 """Meaning of each code, in a sentence or two."""
+
+STEPS: dict[str, str] = {
+    "truncated": "copy it whole, or wait for its writer: it is read again when it changes",
+    "empty_file": "remove it, or write it again: it is read again when it changes",
+    "not_json": "look at it, or --format NAME if it is of another format",
+    "unreadable": "make it readable, then ingest again",
+    "unreadable_folder": "make the folder readable, then ingest again",
+    "kept_old_rows": "repair the file; what was read of it before stays until then",
+    "unknown_format": "--format NAME if you know it",
+    "internal_error": "please report it, with the file if you can",
+    "bad_parquet": "write it again: it is damaged",
+    "not_yaml": "look at it, or --format NAME if it is of another format",
+    "bad_yaml": "repair its YAML",
+    "unmapped_table": "--map FILE for a table",
+    "unknown_schema": "update kbstats: a newer one wrote it",
+    "not_zip": "copy it whole, or rename it: it is no zip archive",
+    "bad_member": "write the log again: a part of it is damaged",
+    "member_damaged": "pack the archive again",
+    "member_encrypted": "unpack it yourself, and ingest the folder",
+    "member_method": "unpack it yourself, and ingest the folder",
+    "member_too_large": "unpack it yourself, and ingest the folder",
+    "archive_too_large": "unpack it yourself, and ingest the folder",
+    "log_running": "wait for its evaluation: it is read again when it changes",
+    "no_timings": "nothing in it was measured: measure again, or leave it out",
+    "missing_part": "put the file beside it that it continues in",
+}
+"""What to do about a code that costs something of a file; of others the file itself must tell."""

@@ -12,7 +12,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kbstats.ingest import aliases, archives, changes, copies, folders, links, readers, registry, scan, standing, store
+from kbstats.ingest import (
+    aliases,
+    archives,
+    changes,
+    copies,
+    folders,
+    links,
+    nearest,
+    readers,
+    registry,
+    scan,
+    standing,
+    store,
+)
 from kbstats.ingest.batch import OK, PARTIAL, REJECTED
 from kbstats.ingest.behind import Behind, Commits, uncollected
 from kbstats.ingest.decoding import Chunk, Task, chunks_of, decode_many
@@ -29,6 +42,8 @@ if TYPE_CHECKING:
 GROUP_BYTES = 64 << 20
 """Raw bytes decoded before they are written: bounds memory, whatever the corpus."""
 GROUP_FILES = 2000
+MOST_NAMED = 5
+"""Damaged files that a summary names; `kbstats doctor` names all."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +115,7 @@ def ingest(
         before = store.count(con, "run_links")
         summary.links = settle(con, leftovers=bool(summary.changed or summary.removed))
         summary.new_links = summary.links != before
-    _standing(con, plan, blocked, summary)
+    _standing(con, plan, blocked, roots, summary)
     summary.seconds = time.perf_counter() - started
     return summary
 
@@ -149,7 +164,11 @@ def _unclaimed(con: duckdb.DuckDBPyConnection, plan: Plan, summary: IngestSummar
 
 
 def _standing(
-    con: duckdb.DuckDBPyConnection, plan: Plan, blocked: list[scan.Unwalkable], summary: IngestSummary
+    con: duckdb.DuckDBPyConnection,
+    plan: Plan,
+    blocked: list[scan.Unwalkable],
+    roots: list[Path],
+    summary: IngestSummary,
 ) -> None:
     """What stands against the files of this walk, whenever they were read."""
     rejected, partial, issues = standing.counts(con, plan.present)
@@ -157,7 +176,11 @@ def _standing(
     summary.partial_before = max(0, partial - summary.partial)
     summary.issues.update(issues)
     summary.issues.update(b.code for b in blocked)
-    summary.advice = standing.advice(con, plan.named)
+    if summary.n_damaged:
+        summary.damaged = standing.damaged(con, plan.present, MOST_NAMED)
+    # where the last file of a folder was removed on purpose, nothing is left to be recognised
+    if not summary.removed and (found := nearest.barren(roots, plan.present)):
+        summary.barren = [nearest.word(root) for root in found]
 
 
 def grouped(tasks: list[Task]) -> Iterator[list[Task]]:

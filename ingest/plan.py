@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kbstats.ingest.format import Format
+    from kbstats.ingest.standing import Damaged
     from kbstats.ingest.store import Known
 
 RACY_US = 2_000_000
@@ -49,7 +50,11 @@ class IngestSummary:
     partial_before: int = 0
     """Files rejected or cut short when they were read, which have not changed since."""
     advice: list[str] = field(default_factory=list)
-    """For each rejected file that was named itself: its name, and what to do."""
+    """Words on rejected files of a shard, which has no database to ask."""
+    damaged: list[Damaged] = field(default_factory=list)
+    """The first rejected and partial files, whenever they were read."""
+    barren: list[str] = field(default_factory=list)
+    """A line on each folder in which nothing is recognised."""
     issues: Counter[str] = field(default_factory=Counter)
     bytes_read: int = 0
     files_done: int = 0
@@ -63,7 +68,12 @@ class IngestSummary:
     @property
     def incomplete(self) -> bool:
         """Whether some input was rejected or cut short."""
-        return bool(self.rejected or self.partial or self.rejected_before or self.partial_before)
+        return bool(self.n_damaged or self.barren)
+
+    @property
+    def n_damaged(self) -> int:
+        """Files that are rejected or partial."""
+        return self.rejected + self.partial + self.rejected_before + self.partial_before
 
 
 class Plan:

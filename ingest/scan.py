@@ -52,6 +52,16 @@ def path_text(path: Path) -> str:
     return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
+def shown(path: Path | str) -> str:
+    """A path as a user reads it: from the working folder on, where that is no detour."""
+    try:
+        relative = os.path.relpath(path)
+    except (OSError, ValueError):  # the working folder is gone
+        relative = str(path)
+    text = relative if len(relative) <= len(str(path)) else str(path)
+    return path_text(Path(text))
+
+
 def absolute(path: Path) -> Path:
     """The absolute path, without following links: the key of a source."""
     return Path(os.path.abspath(path))  # noqa: PTH100  resolve() would follow links

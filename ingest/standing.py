@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kbstats.ingest import scan
 from kbstats.ingest.archives import INSIDE
 from kbstats.ingest.batch import PARTIAL, REJECTED
 from kbstats.ingest.hashing import text_id
+from kbstats.ingest.issue_codes import STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
+    from pathlib import Path
 
     import duckdb
+
+_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
 
 
 def counts(con: duckdb.DuckDBPyConnection, paths: AbstractSet[str]) -> tuple[int, int, dict[str, int]]:
@@ -35,27 +38,55 @@ def counts(con: duckdb.DuckDBPyConnection, paths: AbstractSet[str]) -> tuple[int
     return states.get(REJECTED, 0), states.get(PARTIAL, 0), dict(issues)
 
 
-def advice(con: duckdb.DuckDBPyConnection, named: AbstractSet[str]) -> list[str]:
-    """Of rejected files that the user named: name, what is wrong, what to do."""
-    if not named:
-        return []
+class Damaged(NamedTuple):
+    """A file that was rejected or cut short, and the first thing that is wrong with it."""
+
+    path: str
+    status: str
+    code: str
+    message: str
+    location: str | None
+
+    @property
+    def step(self) -> str:
+        """What to do about it."""
+        if self.code == "unmapped_table" or (self.code == "unknown_format" and self.path.lower().endswith(_TABLES)):
+            return "--map FILE for a table"
+        return STEPS.get(self.code, "look at the file")
+
+    @property
+    def what(self) -> str:
+        """What is wrong, and where in the file."""
+        known = {"unknown_format": "no format claims it", "unmapped_table": "no mapping fits its columns"}
+        place = f" ({self.location})" if self.location else ""
+        return known.get(self.code) or self.message.rstrip(".") + place
+
+
+def damaged(
+    con: duckdb.DuckDBPyConnection, paths: AbstractSet[str] | None = None, most: int | None = None
+) -> list[Damaged]:
+    """Files that are rejected or partial: rejected ones first, then by path.
+
+    Args:
+        con: A connection that may read.
+        paths: Only sources at these paths, and in archives there.
+        most: No more than so many.
+    """
+    chosen = "$paths is null or list_contains($paths, s.path) or list_contains($paths, split_part(s.path, $inside, 1))"
     rows = con.execute(
-        "select s.path, i.code, i.message from sources as s join ingest_issues as i using (source_id) "
-        "where s.path in (select unnest($1::varchar[])) and s.status = 'rejected' and i.severity = 'error' "
-        "qualify row_number() over (partition by s.path order by i.code) = 1 order by all",
-        [sorted(named)],
+        "select s.path, s.status, i.code, i.message, i.location from sources as s join ingest_issues as i "  # noqa: S608
+        f"using (source_id) where s.status in ($rejected, $partial) and ({chosen}) "
+        "qualify row_number() over (partition by s.source_id order by i.severity, i.code, i.location) = 1 "
+        "order by s.status = $partial, s.path limit $most",
+        {
+            "paths": None if paths is None else sorted(paths),
+            "inside": INSIDE,
+            "rejected": REJECTED,
+            "partial": PARTIAL,
+            "most": most,
+        },
     ).fetchall()
-    tables = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
-    out = []
-    for path, code, message in rows:
-        name = Path(path).name
-        if code in {"unknown_format", "unmapped_table"}:
-            what = "no format claims it" if code == "unknown_format" else "no mapping fits its columns"
-            step = "--map FILE for a table" if name.lower().endswith(tables) else "--format NAME if you know it"
-            out.append(f"{name}: {what}; {step}")
-        else:
-            out.append(f"{name}: {message}")
-    return out
+    return [Damaged(*row) for row in rows]
 
 
 def walk_issues(con: duckdb.DuckDBPyConnection, found: list[scan.Unwalkable], roots: Sequence[Path]) -> None:

@@ -113,7 +113,9 @@ def _sandbox() -> dict[str, Any]:
 
 def _database(db: Path | None) -> list[dict[str, Any]]:
     from kbstats.analytics import warehouse
+    from kbstats.ingest import scan, standing
     from kbstats.ingest.errors import KbstatsError
+    from kbstats.ingest.issue_codes import CODES, STEPS
 
     path = db or warehouse.default_db()
     if not path.exists():
@@ -125,9 +127,10 @@ def _database(db: Path | None) -> list[dict[str, Any]]:
     n_runs, n_sources = con.execute("select (select count(*) from runs), (select count(*) from sources)").fetchall()[0]
     rows = [_row("database", True, f"{path}: {n_runs:,} runs from {n_sources:,} files", "")]
     issues = con.execute("select severity, code, count(*) from ingest_issues group by all order by all").fetchall()
+    damaged = standing.damaged(con)
     con.close()
-    rows += [
-        _row(f"issue {code}", severity != "error", f"{n:,} ({severity})", "docs/ingest-issues.md says what to do")
-        for severity, code, n in issues
-    ]
+    for severity, code, n in issues:
+        meaning = f"{n:,} ({severity}). {CODES.get(code, '')}".rstrip()
+        rows.append(_row(f"issue {code}", severity != "error", meaning, STEPS.get(code, "")))
+    rows += [_row(f"file {d.status}", False, f"{scan.shown(d.path)}: {d.what}", d.step) for d in damaged]
     return rows

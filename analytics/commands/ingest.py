@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kbstats.ingest.pipeline import IngestSummary, Progress
 
 MAX_ADVICE = 10
-"""Rejected files that are told of by name."""
+"""Rejected files of a shard, and folders with nothing in them, that are told of by name."""
 LOCK_WAIT_S = 600.0
 """How long `--wait` waits for another process to let go of the database."""
 
@@ -55,7 +55,7 @@ def command(  # noqa: PLR0917  options of a command
     """Read trace files into the database; files that have not changed are skipped.
 
     Exit codes: 0 done, 1 failed or --strict found issues, 2 wrong usage, 3 some input was rejected
-    or cut short.
+    or cut short, or nothing in a folder is recognised.
 
     Example: kbstats ingest runs/ results.csv
     """
@@ -69,17 +69,17 @@ def command(  # noqa: PLR0917  options of a command
     for path in paths:  # before a database is made for nothing
         if not path.exists() and not path.is_symlink():
             raise UsageError("no such file or folder", location=scan.path_text(path))
-    db = db or warehouse.default_db()
+    given, db = db, db or warehouse.default_db()
     if shard is not None or lake is not None or engine is not None:
         from kbstats.analytics import lakes
 
-        given = lakes.Given(paths, format_, map_, workers, prune)
+        wanted = lakes.Given(paths, format_, map_, workers, prune)
         progress, stop = _bar()
         try:
             if engine is None:
-                summary = lakes.ingest(given, lake, shard, progress=progress)
+                summary = lakes.ingest(wanted, lake, shard, progress=progress)
             else:
-                summary = lakes.spread(given, lake, db, engine, shards, engine_option or (), shard=shard)
+                summary = lakes.spread(wanted, lake, db, engine, shards, engine_option or (), shard=shard)
         finally:
             stop()
         _end(summary, strict=strict)
@@ -102,12 +102,12 @@ def command(  # noqa: PLR0917  options of a command
         stop()
         with contextlib.suppress(duckdb.Error):  # the disk is full: closing writes again
             con.close()
-    _end(summary, strict=strict)
+    _end(summary, strict=strict, db=given)
 
 
-def _end(summary: IngestSummary, *, strict: bool) -> None:
+def _end(summary: IngestSummary, *, strict: bool, db: Path | None = None) -> None:
     """Print the summary, and leave with its exit code."""
-    typer.echo("\n".join(lines(summary)))
+    typer.echo("\n".join(lines(summary, db)))
     if strict and summary.issues:
         raise typer.Exit(1)
     if summary.incomplete:
@@ -194,8 +194,15 @@ def _bar() -> tuple[Callable[[Progress], None] | None, Callable[[], None]]:
     return show, bar.stop
 
 
-def lines(s: IngestSummary) -> list[str]:
-    """The summary, no wider than 80 columns."""
+def lines(s: IngestSummary, db: Path | None = None) -> list[str]:
+    """The summary: counts no wider than 80 columns, then a line on each file that needs a look.
+
+    Args:
+        s: What the ingest did.
+        db: The database, if it is not the default one: named in the command that tells more.
+    """
+    from kbstats.ingest import scan
+
     files = [
         ("seen", s.seen),
         ("new", s.new),
@@ -225,10 +232,13 @@ def lines(s: IngestSummary) -> list[str]:
     if s.issues:
         total = sum(s.issues.values())
         out += _wrapped("issues", [f"{total:,}:", *(f"{code} {n:,}" for code, n in s.issues.most_common())])
-    for i, text in enumerate(s.advice[:MAX_ADVICE]):
-        out.append(f"{'' if i else 'rejected':<9}" + "".join(c if c.isprintable() else "?" for c in text))
-    if len(s.advice) > MAX_ADVICE:
-        out.append(f"{'':<9}and {len(s.advice) - MAX_ADVICE:,} more")
+    named = [("rejected", text) for text in s.advice[:MAX_ADVICE]]
+    named += [(d.status, f"{scan.shown(d.path)}: {d.what}; {d.step}") for d in s.damaged]
+    named += [("nothing", text) for text in s.barren[:MAX_ADVICE]]
+    out += [f"{title:<9}" + "".join(c if c.isprintable() else "?" for c in text) for title, text in named]
+    if (more := (s.n_damaged - len(s.damaged) if s.damaged else len(s.advice) - MAX_ADVICE)) > 0:
+        ask = "kbstats doctor" if db is None else f"kbstats doctor --db {db}"
+        out.append(f"{'':<9}and {more:,} more{f': `{ask}` names all' if s.damaged else ''}")
     return out
 
 

@@ -36,21 +36,19 @@ def text_of(content: Any) -> str:
 
 def opening_messages(run_id: str, turn: int, messages_in: Any, batch: Batch) -> list[Message]:
     """System and user messages of the first turn's input; later inputs repeat them."""
+    if not messages_in:
+        return []
+    entries: list[_Input] | None
     if isinstance(messages_in, msgspec.Raw):
-        if not messages_in:
-            return []
-        entries: list[_Input] | None
         try:
             entries = _inputs.decode(messages_in)
         except msgspec.MsgspecError:
             entries = _repaired(bytes(messages_in), batch)
-        if entries is None:
-            batch.issue(
-                "type_dropped", "the messages have another shape; left out", location="/turns/0/messages_in"
-            )
-            return []
     else:
-        entries = [_Input(m.get("role"), m.get("content")) for m in messages_in or () if isinstance(m, dict)]
+        entries = _listed(messages_in)
+    if entries is None:
+        batch.issue("type_dropped", "the messages have another shape; left out", location="/turns/0/messages_in")
+        return []
     out: list[Message] = []
     for entry in entries:
         kind = _ROLES.get(entry.role) if isinstance(entry.role, str) else None
@@ -65,6 +63,10 @@ def _repaired(data: bytes, batch: Batch) -> list[_Input] | None:
         found = decode.untyped(data, batch)
     except decode.UnreadableError:
         return None
+    return _listed(found)
+
+
+def _listed(found: Any) -> list[_Input] | None:
     if not isinstance(found, list) or not all(isinstance(m, dict) for m in found):
         return None
     return [_Input(m.get("role"), m.get("content")) for m in found]

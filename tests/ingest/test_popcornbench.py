@@ -244,3 +244,19 @@ def test_a_cut_kernel_has_no_hash_and_is_not_lost(wh, data, tmp_path):
     sha, args = wh.one("select kernel_sha256, args from tool_calls where turn = 0")
     assert sha is None
     assert json.loads(args)["kernel_code"] == cut
+
+
+@pytest.mark.parametrize("shape", [True, 3, "text", {"a": 1}, [1], [None]])
+@pytest.mark.parametrize("slow", [False, True])
+def test_messages_of_another_shape_cost_the_messages_alone(wh, data, tmp_path, shape, slow):
+    document = json.loads(path(data, 1).read_text())
+    document["turns"][0]["messages_in"] = shape
+    document["slow"] = float("nan") if slow else 0  # NaN takes the path that repairs
+    place = tmp_path / "runs/demo_all/popcorn/model-x/level_1_problem_1_trajectory.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps(document))
+    wh.ingest(tmp_path)
+    assert wh.column("select code from ingest_issues where location = '/turns/0/messages_in'") == ["type_dropped"]
+    assert wh.rows("select status, n_runs from sources") == [{"status": "ok", "n_runs": 1}]
+    assert wh.one("select count(*) from tool_calls") == 3
+    assert wh.column("select distinct kind from messages order by 1") == ["feedback", "reasoning"]
