@@ -98,7 +98,7 @@ class _Event:
 
 
 @pytest.mark.parametrize("mode", ["eager", "busy"])
-@pytest.mark.parametrize("cheat", ["", "stale", "late"])
+@pytest.mark.parametrize("cheat", ["", "stale", "late", "rewritten"])
 def test_a_block_of_the_gpus_loop_is_judged(mode: str, cheat: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(torch.cuda, "Event", _Event)
@@ -142,14 +142,28 @@ def test_a_block_of_the_gpus_loop_is_judged(mode: str, cheat: str, monkeypatch: 
     times = (ctypes.c_double * count)()
     loops.cuda(loops.seeded(block), times, block | {"digests": 512})
     assert list(times) == [0.25e-3] * count
-    if cheat == "late":
+    bound = list(timed_loops.commitment(harness, {"digests": 512, "count": count}).shape)
+    if cheat in {"late", "rewritten"}:
         loops.snapshots[4][0].mul_(2.0)
+    if cheat == "rewritten":
+        # Behind the reply, with the digest that belongs to it: what the reply was bound to stands.
+        ctypes.c_int64.from_buffer(memory["cand_out"], 512 + 8 * 4).value = int(
+            chain.digest_of_tensors(loops.snapshots[4])
+        )
     slots = [1, 4]
     loops.deliver({"slots": slots, "out": 1024, "out_stride": stride})
-    asked = {"slots": slots, "digests": 512, "salt": 77, "out": 1024, "out_stride": stride, "count": count}
+    asked = {
+        "slots": slots,
+        "digests": 512,
+        "bound": bound,
+        "salt": 77,
+        "out": 1024,
+        "out_stride": stride,
+        "count": count,
+    }
     found = batches.judge(oracle, asked | {"stride": 512, "inputs": False})
     if not cheat:
         assert found == {"ok": True, "n": 2}
         return
     assert not found["ok"]
-    assert found["what"] == {"stale": "wrong", "late": "deferred"}[cheat]
+    assert found["what"] == {"stale": "wrong", "late": "deferred", "rewritten": "deferred"}[cheat]

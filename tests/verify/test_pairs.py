@@ -125,9 +125,62 @@ def test_a_clock_that_is_honest_in_one_block_of_each_pair_is_overruled() -> None
     pairs = []
     for _ in range(3):
         p = Pair(by_round=True)
-        for side, took, told in (("ref", 500e-6, [500e-6] * 4), ("cand", 500e-6, [500e-6, 50e-6, 50e-6, 50e-6])):
+        lies = [500e-6, 50e-6, 50e-6, 50e-6]
+        for side, took, told in (("ref", 500e-6, [500e-6] * 4), ("cand", 500e-6, lies), ("ctl", 500e-6, [500e-6] * 4)):
             p.times[side] = p.blocks[side] = told
             p.outer[side] = [took + FLUSH_S] * 4
             p.gaps[side] = [took - t + FLUSH_S for t in told]
         pairs.append(p)
     assert Timed(pairs, 12, fresh=True, count=4).overruled
+
+
+def loaded(cand: list[float], ctl: list[float], gap_s: float = 0.0) -> Timed:
+    """Pairs on a busy CPU: calls of 100 us on all sides, and seconds a call that blocks waited for their core."""
+    pairs = []
+    for mine, other in zip(cand, ctl, strict=True):
+        p = Pair()
+        for side, waited, more in (("ref", 100e-6, 0.0), ("cand", mine, gap_s), ("ctl", other, 0.0)):
+            p.times[side] = p.blocks[side] = [100e-6] * 4
+            p.outer[side] = [100e-6 + waited + 30e-6 + more] * 4
+            p.gaps[side] = [30e-6 + more] * 4
+        pairs.append(p)
+    return Timed(pairs, 4 * len(pairs), fresh=True, count=4)
+
+
+def test_two_equal_sides_on_a_busy_cpu_are_never_told_apart() -> None:
+    # The candidate's blocks happened to wait longer in all pairs, the control's as often shorter.
+    same = loaded([300e-6, 280e-6, 320e-6], [60e-6, 250e-6, 40e-6])
+    assert same.outer_speed().high < 0.5
+    assert same.inner_speed().low == pytest.approx(1.0)
+    assert not same.overruled
+    assert same.speed().low < 0.5
+    assert same.speed().high == pytest.approx(1.0)
+    # Nor where there was no time for a control, and the candidate's core was handed over between its calls.
+    bare = loaded([300e-6, 280e-6, 320e-6], [0.0] * 3, gap_s=200e-6)
+    for p in bare.pairs:
+        p.times["ctl"], p.outer["ctl"] = [], []
+    assert not bare.overruled
+    assert bare.speed().low < 1.0 <= bare.speed().high * (1 + 1e-9)
+
+
+def test_a_false_clock_on_a_quiet_cpu_is_still_overruled() -> None:
+    # 300 us beside the calls in every block, where the control's blocks are like the reference's.
+    false = loaded([100e-6] * 3, [101e-6, 99e-6, 100e-6], gap_s=300e-6)
+    assert false.overruled
+    assert false.speed().high < 0.3
+
+
+def test_a_false_clock_that_tells_the_rest_for_one_slot_confirms_nothing() -> None:
+    # No gap by the sum of its times, and a hundredth by their median: the outer clock's bound stays in the interval.
+    pairs = []
+    for noise in (0.99, 1.0, 1.01):
+        p = Pair()
+        for side in ("ref", "cand", "ctl"):
+            told = [1e-6, 1e-6, 1e-6, 397e-6] if side == "cand" else [100e-6] * 4
+            p.times[side] = p.blocks[side] = [t * noise for t in told]
+            p.outer[side] = [130e-6 * noise] * 4
+            p.gaps[side] = [30e-6] * 4
+        pairs.append(p)
+    found = Timed(pairs, 12, fresh=True, count=4)
+    assert found.inner_speed().low > 50
+    assert found.speed().low <= 1.01

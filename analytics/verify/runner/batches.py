@@ -137,15 +137,15 @@ def judge(oracle: Oracle, m: dict[str, Any]) -> dict[str, Any]:
         got.append(_slots(oracle, "cand_out", offset, like, m["out_stride"]).clone().to(device))
         offset = wire.align(offset + want.numel() * want.element_size())
     digests = chain.digests(got)
-    if m["digests"] is not None:
-        told = torch.frombuffer(oracle.memory["cand_out"], dtype=torch.int64, count=m["count"], offset=m["digests"])
-        told = told.clone().to(device)
-        late = told[slots] != digests
-        if bool(late.any()):
-            slot = slots[int(late.nonzero()[0])]
-            witness = {"timed": True, "slot": slot, "answer_changed_after_the_block": True}
-            return {"ok": False, "n": count, "what": "deferred", "witness": witness}
-        digests = told
+    raw = bytearray(oracle.memory["cand_out"][m["digests"] : m["digests"] + 8 * m["count"]])
+    told = torch.frombuffer(raw, dtype=torch.int64)
+    late = (told.to(device)[slots] != digests).tolist()
+    # What the reply was bound to, whatever has been written since.
+    if any(late) or list(chain.committed(bytes(raw))) != m["bound"]:
+        slot = slots[late.index(True)] if any(late) else None
+        witness = {"timed": True, "slot": slot, "answer_changed_after_the_block": True}
+        return {"ok": False, "n": count, "what": "deferred", "witness": witness}
+    digests = told.to(device)
     factors = chain.factors(digests, m["salt"])[slots]
     chosen = _drawn(oracle, digests, slots) if seeded else [(at, block[slots]) for at, block in oracle.block]
     bent = _follow(chosen, factors)
@@ -253,9 +253,12 @@ def _first_bad(oracle: Oracle, number: int, got: torch.Tensor, ref: torch.Tensor
         same = (got == ref).all(1)
         return None if bool(same.all()) else int((~same).nonzero()[0])
     limit = oracle.judge_.limits[number]
-    r, d = ref.double(), (got.double() - ref.double())
+    # Where the reference overflows, the same has to stand; the norms are those of the rest.
+    finite = torch.isfinite(ref)
+    alike = finite | (got == ref) | (torch.isnan(got) & torch.isnan(ref))
+    r, d = torch.where(finite, ref.double(), 0.0), torch.where(finite, got.double() - ref.double(), 0.0)
     apart = d.norm(dim=1) / r.norm(dim=1).clamp_min(errors.TINY)
-    wrong = ~(apart <= limit.frobenius) & ~((got == ref) | (torch.isnan(got) & torch.isnan(ref))).all(1)
+    wrong = ~(alike.all(1) & (apart <= limit.frobenius))
     if bool(wrong.any()):
         return int(wrong.nonzero()[0])
     step = max(1, len(got) // SAMPLED)

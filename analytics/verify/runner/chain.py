@@ -12,6 +12,7 @@ it rounds alike on a CPU and a GPU. Zeros, signs and a range of [0, 1] stay what
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 import torch
@@ -90,6 +91,16 @@ def digest_of_tensors(outputs: Sequence[torch.Tensor]) -> torch.Tensor:
         words = raw[: raw.numel() // 4 * 4].view(torch.int32).sum(dtype=torch.int64)
         total = words if total is None else total + words
     return torch.zeros((), dtype=torch.int64) if total is None else total
+
+
+def committed(told: bytes) -> tuple[int, ...]:
+    """Return five numbers of 48 bits that stand for the digests of a block (64-bit words, little-endian).
+
+    They travel in the reply itself: what a block's answers are is settled when it arrives, before the outer clock
+    stops, and not by what lies in the shared memory when the judge reads it.
+    """
+    whole = hashlib.sha256(told).digest()
+    return tuple(int.from_bytes(whole[i : i + 6], "little") for i in range(0, 30, 6))
 
 
 def digests(outputs: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -24,8 +24,12 @@ FACTOR_CLASS = 16.0
 FLOOR = {torch.float64: 2.0**-50, torch.float32: 2.0**-23, torch.float16: 2.0**-10, torch.bfloat16: 2.0**-7}
 """Smallest error that counts as the reference's own, by output type (one unit in the last place)."""
 
-TINY = 1e-30
-"""Absolute floor of every denominator."""
+TINY = 1e-39
+"""Absolute floor of every denominator: times the budget of fp32, three units of its smallest number. Outputs of
+1e-38 are outputs: with a floor of 1e-30 zeros were as good."""
+
+TINY_WIDE = 1e-300
+"""The same for fp64."""
 
 ROW_FLOOR = 1e-3
 """A row smaller than this part of the whole output's rms is judged against that part."""
@@ -85,6 +89,24 @@ def _rows(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.reshape(1, -1)
 
 
+def settled(got: torch.Tensor, expected: torch.Tensor, truth: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return (result, truth) in which the places where reference or truth is no number are decided already.
+
+    There a result has to be what the reference gives, or the truth, or what the truth is in the result's type: 0
+    stands for such a one in both, NaN for any other result. So a reference that overflows has a budget: that of the
+    part in which it does not, where one infinite element would have made it infinite.
+    """
+    open_ = ~(torch.isfinite(expected) & torch.isfinite(truth))
+    if not bool(open_.any()):
+        return got, truth
+    wide, good = got.to(truth.dtype), torch.zeros_like(open_)
+    for other in (expected, truth, truth.to(got.dtype)):
+        to = other.to(truth.dtype)
+        near = (wide - to).abs() <= FACTOR * FLOOR.get(got.dtype, 2.0**-23) * to.abs()
+        good |= torch.where(torch.isfinite(to), near, (wide == to) | (torch.isnan(wide) & torch.isnan(to)))
+    return torch.where(open_, torch.where(good, 0.0, float("nan")), wide), torch.where(open_, 0.0, truth)
+
+
 def measure(got: torch.Tensor, truth: torch.Tensor) -> Measure:
     """Return the errors of `got` against `truth` (same shape).
 
@@ -93,6 +115,7 @@ def measure(got: torch.Tensor, truth: torch.Tensor) -> Measure:
     """
     if truth.numel() == 0:
         return NONE
+    tiny = TINY_WIDE if got.dtype is torch.float64 else TINY
     wide = torch.complex128 if truth.is_complex() else torch.float64
     got, truth = got.to(wide), truth.to(wide)
     finite = torch.isfinite(truth)
@@ -106,10 +129,15 @@ def measure(got: torch.Tensor, truth: torch.Tensor) -> Measure:
     t, d = _rows(truth.abs()), _rows((got - truth).abs())
     total = float(t.square().mean().sqrt())
     rms = t.square().mean(1, keepdim=True).sqrt().clamp_min(ROW_FLOOR * total)
-    frobenius = float(d.norm()) / max(float(t.norm()), TINY)
-    worst = float((d / (t + rms).clamp_min(TINY)).max())
-    row = float((d.square().mean(1, keepdim=True).sqrt() / rms.clamp_min(TINY)).max())
+    frobenius = float(d.norm()) / max(float(t.norm()), tiny)
+    worst = float((d / (t + rms).clamp_min(tiny)).max())
+    row = float((d.square().mean(1, keepdim=True).sqrt() / rms.clamp_min(tiny)).max())
     return Measure(frobenius, worst, row)
+
+
+def measure_beside(got: torch.Tensor, expected: torch.Tensor, truth: torch.Tensor) -> Measure:
+    """Return the errors of `got` against the truth of a reference that answered `expected`; see settled."""
+    return measure(*settled(got, expected, truth))
 
 
 def worst_place(got: torch.Tensor, truth: torch.Tensor) -> dict[str, object]:

@@ -18,6 +18,20 @@ HINTS = {
 """Name of a hint -> the words that give it."""
 
 
+def beyond(source: str, reference: str, cast: str | None) -> list[str]:
+    """Return the hints that a kernel's source gives and its reference's does not: what that one does accuses nobody.
+
+    >>> beyond("y = x.half()", "x = torch.randn(4, dtype=torch.float16)", None), beyond("x.half()", "", "bfloat16")
+    ([], [])
+    """
+    theirs = {*of(reference), *(["precision"] if cast or re.search(LOWER, reference) else [])}
+    return [name for name in of(source) if name not in theirs]
+
+
+LOWER = r"float16|\bhalf\b|float8"
+"""Words of a reference that computes in a lower precision itself."""
+
+
 def of(source: str) -> list[str]:
     """Return the names of the hints that a source gives.
 

@@ -141,12 +141,14 @@ class Judge:
 
     def _ratio(self, case: Case, number: int, out: torch.Tensor) -> float:
         """Return the error over the reference's own; of a result beyond the budget, over what rounding brings here."""
-        truth, own, floor = case.truth[number], case.own[number], floor_of(self.problem, case.expected[number])
-        ratio = errors.measure(out, truth).over(own, floor)
+        want, truth, own = case.expected[number], case.truth[number], case.own[number]
+        floor = floor_of(self.problem, want)
+        ratio = errors.measure_beside(out, want, truth).over(own, floor)
         if ratio <= factor_of(out):
             return ratio
         near = self._around(case)
-        return errors.measure(out, near.nearest(number, out, truth)).over(own.joined(near.scale(number, truth)), floor)
+        found = errors.measure_beside(out, want, near.nearest(number, out, truth))
+        return found.over(own.joined(near.scale(number, want, truth)), floor)
 
     def hangs_on_rounding(self, case: Case, got: list[torch.Tensor]) -> bool:
         """Say whether a refused answer is wrong only at a few elements, at which the reference's own hangs on rounding.
@@ -180,13 +182,14 @@ class Judge:
             except Exception:  # noqa: BLE001, S112  foreign code raises what it likes
                 continue
             good = True
-            for out, truth, emulated, one in zip(got, case.truth, low, case.own, strict=True):
+            for out, want, truth, emulated, one in zip(got, case.expected, case.truth, low, case.own, strict=True):
                 if not out.is_floating_point():
                     continue
-                scale = errors.measure(emulated.to(out.dtype), truth).joined(one)
-                good = (
-                    good and errors.measure(out, truth).over(scale, floor_of(self.problem, out)) <= errors.FACTOR_CLASS
-                )
+                scale = errors.measure_beside(emulated.to(out.dtype), want, truth).joined(one)
+                found = errors.measure_beside(out, want, truth).over(scale, floor_of(self.problem, out))
+                # Where the reference itself overflows or vanishes in a class, zeros would belong to that one.
+                bounds = errors.FACTOR_CLASS * scale.frobenius < 1.0
+                good = good and bounds and found <= errors.FACTOR_CLASS
             if good:
                 return True, worst, name
         return False, worst, "lower"
@@ -241,21 +244,21 @@ class Judge:
     def _note(self, case: Case, got: list[torch.Tensor]) -> None:
         row = self.table.setdefault(case.label, {"reference": 0.0, "candidate": 0.0, "n": 0})
         row["n"] += 1
-        for out, truth, own in zip(got, case.truth, case.own, strict=True):
+        for out, want, truth, own in zip(got, case.expected, case.truth, case.own, strict=True):
             if out.is_floating_point():
-                found = errors.measure(out, truth)
+                found = errors.measure_beside(out, want, truth)
                 row["candidate"] = max(row["candidate"], min(found.worst, 1e30))
                 row["reference"] = max(row["reference"], own.worst)
 
     def _widen(self, case: Case, got: list[torch.Tensor]) -> None:
         """Keep the widest budget that was in force, for the timed calls that are judged against the reference."""
         limits = []
-        for out, truth, own in zip(got, case.truth, case.own, strict=True):
+        for out, want, truth, own in zip(got, case.expected, case.truth, case.own, strict=True):
             floor = floor_of(self.problem, out)
             factor = factor_of(out) + 1.0
             base = errors.Measure(*(factor * max(v, floor) for v in (own.frobenius, own.worst, own.row)))
             # The few calls so far do not show the tail of a lower class.
-            seen = errors.measure(out, truth).times(1.0 if self.klass == "own" else TAIL)
+            seen = errors.measure_beside(out, want, truth).times(1.0 if self.klass == "own" else TAIL)
             limits.append(base.joined(seen) if out.is_floating_point() else errors.NONE)
         if case.gate != "G3":
             self.limits = [a.joined(b) for a, b in zip(self.limits, limits, strict=True)] if self.limits else limits
@@ -284,4 +287,4 @@ class Judge:
     def _near(self, got: torch.Tensor, truth: torch.Tensor, want: torch.Tensor) -> bool:
         if not want.is_floating_point():
             return bool(torch.equal(got.to(want.dtype), want))
-        return errors.measure(got, truth).frobenius <= 1e-2 and bool(truth.double().abs().max() > 0)
+        return errors.measure_beside(got, want, truth).frobenius <= 1e-2 and bool(truth.double().abs().max() > 0)

@@ -50,11 +50,12 @@ class Near:
     choices: list[tuple[Choice, Choice]]
     """Choices that the reference made in its own type and in fp64."""
 
-    def scale(self, number: int, truth: torch.Tensor) -> errors.Measure:
+    def scale(self, number: int, want: torch.Tensor, truth: torch.Tensor) -> errors.Measure:
         """Return by how much output `number` moves when its inputs are rounded: the error no kernel is below."""
         found = errors.NONE
         for answers in self.around[: SCALES.count(SCALES[0])]:
-            there = torch.where(self._jumps(answers[number], truth), truth, answers[number].to(truth.dtype))
+            moves = torch.isfinite(want) & ~self._jumps(answers[number], truth)
+            there = torch.where(moves, answers[number].to(truth.dtype), truth)
             found = found.joined(errors.measure(there, truth))
         return found
 

@@ -87,6 +87,7 @@ class Oracle:
             "out_nbytes": [t.numel() * t.element_size() for t in first.expected],
             "model_bytes": self.model_bytes(),
             "stateful": self.problem.stateful,
+            "reuses": len(same) > 1 and self.problem.reuses(same[0].value, same[1].value),
             "truth": self.problem.truth_dtype,
             "degenerate": power.degenerate(self.judge_, same),
             "input_shapes": first.shapes,
@@ -156,7 +157,8 @@ class Oracle:
         expected = self.problem.run(value)
         forms, truth = self.problem.forms, self.problem.truth(value)
         own = [
-            errors.measure(e, t) if e.is_floating_point() else errors.NONE for e, t in zip(expected, truth, strict=True)
+            errors.measure_beside(e, e, t) if e.is_floating_point() else errors.NONE
+            for e, t in zip(expected, truth, strict=True)
         ]
         self.number += 1
         return Case(self.number, gate, label, value, {}, expected, truth, own, forms=forms)
@@ -209,8 +211,20 @@ class Oracle:
         if wrong:
             self.judge_.calls += 1
             return {"ok": False, "structure": wrong[0], "witness": wrong[1], "touched": touched}
-        got, offset = [], m["out"]
-        for want in case.expected:
+        got = self._answer(m["out"])
+        result = self.judge_.judge(case, got, repeat=m["repeat"])
+        if not result["ok"]:
+            result["uninitialised"] = unwritten(got, m["poison"])
+        gaps = any(
+            o["flags"] & wire.NOT_CONTIGUOUS and form.contiguous
+            for o, form in zip(m["outputs"], case.forms, strict=True)
+        )
+        return {**result, "touched": touched, "gaps": gaps}
+
+    def _answer(self, offset: int) -> list[torch.Tensor]:
+        """Copy the answer to the last call out of the candidate's memory."""
+        got = []
+        for want in self.case.expected:
             spec = {
                 "t": "tensor",
                 "dtype": str(want.dtype).removeprefix("torch."),
@@ -220,10 +234,13 @@ class Oracle:
             }
             got.append(tensors.view(self.memory["cand_out"], spec).clone().to(self.problem.device))
             offset = wire.align(offset + want.numel() * want.element_size())
-        result = self.judge_.judge(case, got, repeat=m["repeat"])
-        if not result["ok"]:
-            result["uninitialised"] = unwritten(got, m["poison"])
-        return {**result, "touched": touched, "aliases": case.number}
+        return got
+
+    def late(self, m: dict[str, Any]) -> dict[str, Any]:
+        """Say whether the last call's answer, handed over again, is right by now."""
+        if self.judge_.structure(self.case, m["outputs"]):
+            return {"right": False}
+        return {"right": self.judge_.accept(self.case, self._answer(m["out"]))[0]}
 
     def _touched(self, case: Case) -> dict[str, Any] | None:
         """Return a witness if the candidate wrote to an input that the reference leaves alone."""
@@ -324,6 +341,7 @@ OPERATIONS = (
     "model",
     "prepare",
     "judge",
+    "late",
     "kept",
     "fresh",
     "summary",

@@ -31,7 +31,9 @@ class Pair:
     times: dict[str, list[float]] = field(default_factory=lambda: {"ref": [], "cand": [], "ctl": []})
     outer: dict[str, list[float]] = field(default_factory=lambda: {"ref": [], "cand": [], "ctl": []})
     gaps: dict[str, list[float]] = field(default_factory=lambda: {"ref": [], "cand": [], "ctl": []})
-    """What the outer clock saw beyond the inner one, seconds a call, one value a block."""
+    """What the outer clock saw beyond the inner one, seconds a call, one value a block: beyond the mean call on the
+    CPU, where a block waits for its core within calls too; on a GPU beyond the median one, or a false clock could
+    tell the rest of its time for one slot alone."""
     modes: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     """Times by mode and side, of the modes beside the first."""
     mode_outer: dict[str, dict[str, list[float]]] = field(default_factory=dict)
@@ -125,10 +127,12 @@ class Timed:
             return outer
         # On a busy machine the outer clock's interval is too wide to contradict anything. The least that any
         # block spent beside its calls is not: what the candidate spends more there may belong to its calls.
-        seen = 1.0 + self.hidden() / stats.median([p.median("cand") for p in self.used()])
-        if seen == 1.0:
-            return inner
-        return Speed(math.sqrt(inner.low / seen * inner.high), inner.low / seen, inner.high)
+        low = inner.low / (1.0 + self.hidden() / stats.median([p.median("cand") for p in self.used()]))
+        if outer is not None and not self.by_round and outer.high < inner.low:
+            # Other work on the same cores makes the outer clock contradict two equal sides too: what it says then is
+            # no time but a bound, and neither clock is believed against the other.
+            low = min(low, outer.low)
+        return inner if low == inner.low else Speed(math.sqrt(low * inner.high), low, inner.high)
 
     def hidden(self) -> float:
         """Seconds a call that the candidate spends beside its own clock and the reference does not; 0 within noise."""
@@ -137,8 +141,17 @@ class Timed:
         if not mine or not own:
             return 0.0
         more, least = min(mine) - max(0.0, min(own)), max(0.0, min(own))
-        part = HIDDEN_PART["cuda" if self.pairs[0].by_round else "cpu"]
-        return more if more > HIDDEN_S + part * least else 0.0
+        return more if more > HIDDEN_S + self.hidden_part * least else 0.0
+
+    @property
+    def by_round(self) -> bool:
+        """Whether these are a GPU's pairs."""
+        return self.pairs[0].by_round
+
+    @property
+    def hidden_part(self) -> float:
+        """HIDDEN_PART of this kind of device."""
+        return HIDDEN_PART["cuda" if self.by_round else "cpu"]
 
     def inner_speed(self) -> Speed:
         """The speedup by the clocks in the sides' own processes."""
@@ -148,11 +161,25 @@ class Timed:
     def overruled(self) -> bool:
         """Whether the outer clock contradicts the candidate's, so that none of its own times is shown."""
         outer = self.outer_speed()
-        contradicts = outer is not None and outer.high < self.inner_speed().low
-        # A GPU's host adds some milliseconds to a block now and then, to either side. What most blocks of most
-        # pairs spent beyond the reference's is no such accident; not the least, or a clock could be honest in one.
+        if outer is None or outer.high * math.exp(self.outer_noise()) >= self.inner_speed().low:
+            return False
+        # A GPU's host adds some milliseconds to a block now and then, to either side, and so does whatever else runs
+        # on a CPU. What most blocks of most pairs spent beyond the reference's is no such accident; not the least, or
+        # a clock could be honest in one.
         gaps = [(stats.median(p.gaps["ref"]), stats.median(p.gaps["cand"])) for p in self.used()]
-        return contradicts and (not self.pairs[0].by_round or beyond(gaps))
+        return beyond(gaps, self.hidden_part)
+
+    def outer_noise(self) -> float:
+        """By how much, as a log ratio, the outer clock of a CPU run tells two equal sides apart; 0 on a GPU.
+
+        The most that any pair's control deviates from the reference: on a loaded machine whole blocks wait for their
+        core, in three pairs of eight alike on one side. Infinite without a control: nothing says how much it is then.
+        """
+        if self.by_round:
+            return 0.0
+        used = [p for p in self.used() if p.outer["ref"]]
+        ratios = [outer_ratio(p.median("ref"), p.outer["ref"], p.outer["ctl"]) for p in used]
+        return max((abs(math.log(r)) if r else math.inf for r in ratios), default=math.inf)
 
     def outer_speed(self) -> Speed | None:
         """The speedup by clocks that the candidate cannot reach, None without them.
@@ -192,7 +219,7 @@ class Timed:
             tuple(stats.median(p.mode_outer[name][side]) - times[side] for side in ("ref", "cand"))
             for p, times in zip(having, found, strict=True)
         ]
-        if len(outer) >= 2 and bounded(outer, widen).high < speed.low and beyond(gaps):
+        if len(outer) >= 2 and bounded(outer, widen).high < speed.low and beyond(gaps, self.hidden_part):
             return None
         return speed, stats.median([r for r, _ in sides]), stats.median([c for _, c in sides]), len(found)
 
@@ -258,14 +285,15 @@ class Timed:
         return found
 
 
-def beyond(gaps: Sequence[tuple[float, ...]]) -> bool:
-    """Say whether the candidate spends more beside its calls on a GPU than the reference does, beyond noise.
+def beyond(gaps: Sequence[tuple[float, ...]], part: float) -> bool:
+    """Say whether the candidate spends more beside its calls than the reference does, beyond noise.
 
     Args:
         gaps: what a block of the reference and one of the candidate spent there, seconds a call, by pair.
+        part: how much more than the reference it may spend, as a part of what that one does; HIDDEN_PART.
     """
     own, mine = (stats.median([max(0.0, g[i]) for g in gaps]) for i in (0, 1))
-    return mine - own > HIDDEN_S + HIDDEN_PART["cuda"] * own
+    return mine - own > HIDDEN_S + part * own
 
 
 def bounded(ratios: list[float], widen: float) -> Speed:

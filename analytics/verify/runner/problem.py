@@ -32,6 +32,7 @@ class Form:
     dtype: str
     shape: list[int]
     expanded: bool
+    contiguous: bool
 
 
 def expanded(tensor: torch.Tensor) -> bool:
@@ -123,7 +124,9 @@ class Problem:
         args = tensors.to_device(tensors.rebuild(value, [t.clone() for t in tensors.leaves(value)]), self.device)
         out = (self.model if model is None else model)(*args)
         raw = [t for t in tensors.parts(out, self.device) if isinstance(t, torch.Tensor)]
-        self.forms = [Form(str(t.dtype).removeprefix("torch."), list(t.shape), expanded(t)) for t in raw]
+        self.forms = [
+            Form(str(t.dtype).removeprefix("torch."), list(t.shape), expanded(t), t.is_contiguous()) for t in raw
+        ]
         return [tensors.real(t.detach()).clone() for t in raw]
 
     def choose_threads(self, value: Any) -> int | None:
@@ -152,6 +155,19 @@ class Problem:
         before = [t.clone() for t in tensors.leaves(args)]
         self.model(*args)
         return [not torch.equal(a, b) for a, b in zip(before, tensors.leaves(args), strict=True)]
+
+    def reuses(self, value: Any, other: Any) -> bool:
+        """Say whether an answer changes when the same tensors are filled anew and called on again.
+
+        It does where the reference returns a view of its inputs, or a buffer of its own.
+        """
+        args = tensors.to_device(tensors.rebuild(value, [t.clone() for t in tensors.leaves(value)]), self.device)
+        first = [t for t in tensors.parts(self.model(*args), self.device) if isinstance(t, torch.Tensor)]
+        held = [t.clone() for t in first]
+        for there, new in zip(tensors.leaves(args), tensors.leaves(other), strict=True):
+            there.copy_(new)
+        self.model(*args)
+        return not _same(first, held)
 
     def truth(self, value: Any) -> list[torch.Tensor]:
         """Return the outputs in fp64; where the reference has no fp64 path, its own, and say so."""

@@ -120,6 +120,10 @@ class Side:
         }
         return self.worker.request(message, timeout_s)[0]
 
+    def late(self, out: int, wait_s: float, timeout_s: float) -> wire.Reply:
+        """Ask for the last answer once more: as it was behind all streams, or `wait_s` seconds from now."""
+        return self.worker.request({"op": "late", "out": out, "wait_s": wait_s}, timeout_s)[0]
+
     def deliver(self, slots: list[int], timeout_s: float) -> wire.Reply:
         """Ask for the answers of some slots of the last block."""
         lay = self.layout

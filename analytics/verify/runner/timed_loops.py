@@ -112,6 +112,7 @@ class Loops:
         harness, nbytes, stride = self.harness, m["out_nbytes"], m["out_stride"]
         model, single = harness.model, len(nbytes) == 1
         target, digest = harness.out_base + m["out"], 0
+        told = (ctypes.c_int64 * len(slots)).from_buffer(harness.outputs, m["digests"])
         for i, (args, flats) in enumerate(slots):
             chain.nudge(flats, chain.factor(digest, m["salt"], i))
             begin = CLOCK()
@@ -124,7 +125,7 @@ class Loops:
                 MOVE(target + i * stride, value.data_ptr(), min(nbytes[0], value.numel() * value.element_size()))
             else:
                 harness.store(harness.describe(value)[0], m["out"] + i * stride)
-            digest = chain.digest_of_memory(harness.outputs, m["out"] + i * stride, nbytes)
+            told[i] = digest = chain.digest_of_memory(harness.outputs, m["out"] + i * stride, nbytes)
 
     # ------------------------------------------------------------------ CUDA
     def cuda(self, slots: list[Any], times: Any, m: dict[str, Any]) -> None:
@@ -223,7 +224,13 @@ def batch(harness: Harness, message: dict[str, Any]) -> wire.Reply:
     start = CLOCK()
     run(slots, times, message)
     seconds = CLOCK() - start
-    return wire.Reply(0, wire.OK, harness.state, max(seconds, 0.0), (), guard.tampered())
+    return wire.Reply(0, wire.OK, harness.state, max(seconds, 0.0), (commitment(harness, message),), guard.tampered())
+
+
+def commitment(harness: Harness, message: dict[str, Any]) -> wire.Output:
+    """Return what binds the block's answers: of those that change behind the reply, none is right."""
+    at, size = message["digests"], 8 * message["count"]
+    return wire.Output("int64", chain.committed(bytes(harness.outputs[at : at + size])), size, 0)
 
 
 def deliver(harness: Harness, message: dict[str, Any]) -> wire.Reply:

@@ -261,6 +261,7 @@ class Timer:
         salt = v.rng.getrandbits(30)
         block = {"count": self.count, "mode": mode, "salt": salt, "hold_s": hold_s, "core": self.core}
         block["seed"] = seed if made["seeded"] else None
+        bound: list[int] = []
         for name in names:
             start = time.monotonic()
             try:
@@ -270,6 +271,8 @@ class Timer:
             refused = refusal_of(reply, "timed", {"timed": True})
             if refused:
                 return refused if name == "cand" else self._broken(reply.message)
+            if name == "cand":
+                bound = list(reply.outputs[0].shape) if reply.outputs else []
             if pair is not None and mode != "eager" and self._late(name):
                 return Refusal("UNVERIFIABLE", "late", "timed", {"error": "the host queues too slowly"}, "unknown")
             if pair is not None:
@@ -282,8 +285,9 @@ class Timer:
                 pair.blocks[name].append(stats.median(times))
                 pair.spans[name].append((start, time.monotonic()))
                 pair.outer[name].append(outer / self.count)
-                pair.gaps[name].append((outer - math.fsum(self._times(name))) / self.count)
-        return self._judge(sides["cand"], salt, quiet=quiet) if "cand" in names else None
+                inner = stats.median(times) if self.kind == "cuda" else math.fsum(self._times(name)) / self.count
+                pair.gaps[name].append(outer / self.count - inner)
+        return self._judge(sides["cand"], salt, bound, quiet=quiet) if "cand" in names else None
 
     def lost(self, side: Side, name: str, error: Exception) -> Refusal:
         """Say how a side was lost within a block."""
@@ -316,7 +320,7 @@ class Timer:
         most = max(fewest, DELIVERED_BYTES // size)
         return sorted(self.v.rng.sample(range(self.count), min(self.count, most)))
 
-    def _judge(self, side: Side, salt: int, *, quiet: bool) -> Refusal | None:
+    def _judge(self, side: Side, salt: int, bound: list[int], *, quiet: bool) -> Refusal | None:
         v, lay, slots = self.v, self.v.files.layout, self._chosen()
         if self.kind == "cuda":
             # Not in the outer clock: it would count the copies of one side alone.
@@ -332,7 +336,8 @@ class Timer:
                 "salt": salt,
                 "count": self.count,
                 "slots": slots,
-                "digests": lay.digests_at if self.kind == "cuda" else None,
+                "digests": lay.digests_at,
+                "bound": bound,
                 "inputs": self.kind == "cpu",
                 "stride": lay.in_stride,
                 "out": lay.outs_at,

@@ -50,7 +50,7 @@ class Verification:
         self.first_seed = PUBLIC_SEED
         self.limits = Limits.of(session.budget_s)
         self.checks = Checks()
-        self.badges: list[str] = [f"SUSPECT:{name}" for name in hints.of(item.kernel)]
+        self.badges: list[str] = [f"SUSPECT:{name}" for name in hints.beyond(item.kernel, item.reference, item.cast)]
         self.info: dict[str, Any] = {}
         self.files: memory.Files
         self.oracle: procs.Worker
