@@ -79,7 +79,7 @@ def test_models_of_another_version_are_replaced(kbstats, db: Path, tmp_path: Pat
     other.write_bytes(db.read_bytes())
     con = duckdb.connect(str(other))
     con.execute("update meta set value = 'older' where key = 'models_hash'")
-    con.execute("create or replace view audit_findings as select 1 as nonsense")
+    con.execute("create or replace table audit_findings as select 1 as nonsense")
     con.close()
     p = kbstats("sql", "select code, run_id from audit_findings", "--db", other, "--format", "json")
     assert (p.returncode, json.loads(p.stdout)) == (0, [])

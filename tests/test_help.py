@@ -6,7 +6,7 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -48,14 +48,16 @@ def test_every_command_has_an_example_of_its_own() -> None:
         assert all(c.startswith(f"kbstats {path}".strip()) for c in found), path
 
 
-def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    words = shlex.split(command)
-    words[0] = str(Path(sys.executable).with_name("kbstats"))
-    return subprocess.run(words, capture_output=True, text=True, cwd=folder, timeout=280)
+Run = Callable[[str], subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(kbstats, folder: Path) -> Run:
+    return lambda command: kbstats(*shlex.split(command)[1:], cwd=folder)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, kbstats) -> Path:
     """What the examples name: runs, a table of results, problems, two files for `verify`."""
     place = tmp_path_factory.mktemp("examples")
     shutil.copytree(ROOT / "data" / "runs", place / "runs")
@@ -67,24 +69,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     model = "import torch\n\n\nclass {name}(torch.nn.Module):\n    def forward(self, x):\n        return torch.relu(x)\n"
     inputs = "\n\ndef get_inputs():\n    return [torch.randn(64, 64)]\n\n\ndef get_init_inputs():\n    return []\n"
-    run("kbstats ingest runs/ --shard 0/1 --lake lake/", place)
+    kbstats("ingest", "runs/", "--shard", "0/1", "--lake", "lake/", cwd=place)
     (place / "reference.py").write_text(model.format(name="Model") + inputs)
     (place / "mine.py").write_text(model.format(name="ModelNew"))
     return place
 
 
 @pytest.mark.parametrize("command", [c for c in examples() if c not in ENDLESS])
-def test_the_example_runs(command: str, folder: Path) -> None:
+def test_the_example_runs(command: str, folder: Path, run: Run) -> None:
     if not (folder / "kbstats.duckdb").exists() and "ingest" not in command:
-        assert run("kbstats ingest runs/", folder).returncode == 0
+        assert run("kbstats ingest runs/").returncode == 0
     if command in NEEDS_GPU:
         if command.startswith("kbstats verify run") and not (folder / "bundle").exists():
-            run("kbstats verify plan --top 20 --problems problems/ -o bundle/", folder)
-        p = run(command + " --device cpu --only nothing" if "run" in command.split() else command + " --device cuda:99", folder)
+            run("kbstats verify plan --top 20 --problems problems/ -o bundle/")
+        p = run(command + " --device cpu --only nothing" if "run" in command.split() else command + " --device cuda:99")
         assert p.returncode in (0, 1)
         assert p.returncode == 0 or "--device cpu" in p.stderr
         return
-    p = run(command, folder)
+    p = run(command)
     assert p.returncode == 0, p.stderr
     assert "Traceback" not in p.stderr
     assert p.stdout or "-o" in command.split(), command

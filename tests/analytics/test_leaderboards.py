@@ -322,7 +322,7 @@ def test_the_gpu_of_a_verified_board(db):
     (row,) = lb.board(db.con, lb.Filters(trust="verified", precisions=["tf32"])).rows
     assert (row["verified_on"], row["correct"]) == ("NVIDIA A100", 2)
     db.con.execute("delete from runs where run_id <> 'c'")
-    db.stale = True
+    db.current.clear()
     found = lb.board(db.fresh(), lb.Filters(trust="verified"), by="run")
     assert [(r["counts_correct"], r["reason"]) for r in found.rows] == [(False, "incorrect")]
     assert not any("nothing has been re-run" in n for n in found.notes)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import re
 from typing import Any
+from unittest import mock
+
+WORD = re.compile(r"[a-z_][a-z0-9_]*")
 
 DEFAULTS: dict[str, dict[str, Any]] = {
     "runs": {"source_id": "s", "format": "popcornbench", "suite": "kb", "level": 1, "problem_id": 1, "problem_name": "1_A.py"},
@@ -35,12 +40,33 @@ def connect() -> Any:
     return con
 
 
+@functools.cache
+def _reads() -> dict[str, set[str]]:
+    from kbstats.sql import catalog
+
+    names = {f.name for f in catalog.models()}
+    return {f.name: names & set(WORD.findall(f.sql)) for f in catalog.models()}
+
+
+def upstream(sql: str) -> set[str]:
+    """Models whose rows a statement can see: those it names, what these read, and so on."""
+    found: set[str] = set()
+    todo = set(WORD.findall(sql)) & _reads().keys()
+    while todo:
+        name = todo.pop()
+        found.add(name)
+        todo |= _reads()[name] - found
+    return found
+
+
 class Inline:
     """The tables as keyword arguments: `db.add("runs", run_id="a")`, then `db.rows("select …")`."""
 
     def __init__(self, con: Any) -> None:
+        from kbstats.sql import catalog
+
         self.con = con
-        self.stale = False
+        self.current = {f.name for f in catalog.models() if f.stored}
 
     def add(self, table: str, **values: Any) -> None:
         row = {**DEFAULTS.get(table, {}), **values}
@@ -50,7 +76,7 @@ class Inline:
         names = ", ".join(row)
         marks = ", ".join("?" for _ in row)
         self.con.execute(f"insert into {table} ({names}) values ({marks})", list(row.values()))
-        self.stale = True
+        self.current.clear()
 
     def story(self, run_id: str, *steps: str) -> None:
         """One run, one turn a step: W wrong, B does not build, R right."""
@@ -76,17 +102,22 @@ class Inline:
                 kernel_sha256=f"{run_id}{step}",
             )
 
-    def fresh(self) -> Any:
-        """The connection, with stored models up to date."""
-        if self.stale:
-            from kbstats.sql.refresh import refresh_stored
+    def fresh(self, sql: str | None = None) -> Any:
+        """The connection, with stored models up to date: those that a statement reads, else all."""
+        from kbstats.sql import catalog, refresh
 
-            refresh_stored(self.con)
-            self.stale = False
+        wanted = [f for f in catalog.models() if f.stored and f.name not in self.current]
+        if sql is not None:
+            read = upstream(sql)
+            wanted = [f for f in wanted if f.name in read]
+        if wanted:
+            with mock.patch.object(catalog, "models", return_value=wanted):
+                refresh.refresh_stored(self.con)
+            self.current |= {f.name for f in wanted}
         return self.con
 
     def rows(self, sql: str, parameters: Any = None) -> list[tuple[Any, ...]]:
-        return self.fresh().execute(sql, parameters).fetchall()
+        return self.fresh(sql).execute(sql, parameters).fetchall()
 
     def one(self, sql: str) -> Any:
         found = self.rows(sql)
