@@ -131,10 +131,32 @@ def _markdown(columns: Sequence[Column], cells: Iterable[Sequence[str]]) -> None
     def line(parts: Iterable[str]) -> str:
         return "| " + " | ".join(p.replace("|", "\\|").replace("\n", " ") for p in parts) + " |"
 
-    print(line(c.title.replace("-\n", "").replace("_\n", "_") for c in columns))
+    print(line(one_line(c.title) for c in columns))
     print(line("---:" if c.right else "---" for c in columns))
     for row in cells:
         print(line(row))
+
+
+def one_line(title: str) -> str:
+    """A head that stands on several lines, on one."""
+    return " ".join(title.replace("-\n", "").replace("_\n", "_").split())
+
+
+def example(text: str | None, room: int, most: int = 3) -> str:
+    """A text on at most so many lines of `room` columns; what is cut off ends in an ellipsis."""
+    lines = textwrap.wrap(plain(text or ""), room)
+    return "\n".join(lines if len(lines) <= most else [*lines[: most - 1], lines[most - 1][: room - 1] + "…"])
+
+
+def left_over(columns: Sequence[Column], records: Iterable[Mapping[str, Any]], least: int = 20) -> int:
+    """Columns of the terminal that a table of these leaves for one more column of text."""
+    rows = list(records)
+
+    def wide(c: Column) -> int:
+        lines = "\n".join([c.title, *(c.show(r.get(c.key)) for r in rows)]).split("\n")
+        return 2 + max(map(display_width, lines))
+
+    return max(width() - sum(map(wide, columns)), least)
 
 
 def note(text: str) -> None:
@@ -199,7 +221,7 @@ def _crowded(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> bool:
 
 def _records(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> None:
     """One field a line, records apart: what a table too wide for the terminal becomes."""
-    names = [" ".join(c.title.split()) for c in columns]
+    names = [one_line(c.title) for c in columns]
     size = max(map(display_width, names))
     for n, row in enumerate(cells):
         if n:

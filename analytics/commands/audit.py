@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from kbstats.analytics.output import Column, Format, emit, note, plain, width
+from kbstats.analytics.output import Column, Format, emit, example, folded, left_over, note
 
 
 class By(StrEnum):
@@ -88,20 +87,21 @@ def _columns(by: By, rows: list[dict[str, Any]], *, cut: bool) -> list[Column]:
         name = {By.code: "code", By.run: "run_id", By.model: "model"}[by]
         count = "runs" if by is By.code else "findings"
         columns = [
-            Column(name, name.removesuffix("_id"), lambda v: str(v or "–")),
+            Column(name, name.removesuffix("_id"), lambda v: _name(v, by, cut=cut)),
             Column("severity", "severity"),
-            Column("blocks", "blocks"),
+            Column("blocks", "blocks", lambda v: v.replace(", ", ",\n") if cut else v),
             Column(count, count, right=True),
         ]
         last = "example"
     # The text takes what the names leave, on three lines at most where it is one example of many.
-    taken = sum(2 + max([len(c.title), *(len(c.show(r[c.key])) for r in rows)]) for c in columns)
-    room = max(width() - taken, 20)
+    room = left_over(columns, rows)
+    most = sys.maxsize if by is By.finding else 3
+    title = "for example" if last == "example" else last
+    return [*columns, Column(last, title, lambda v: example(v, room, most) if cut else v or "")]
 
-    def text(v: Any) -> str:
-        if not cut:
-            return v or ""
-        lines = textwrap.wrap(plain(v or ""), room)
-        return "\n".join(lines if by is By.finding or len(lines) < 4 else [*lines[:2], lines[2][: room - 1] + "…"])
 
-    return [*columns, Column(last, "for example" if last == "example" else last, text)]
+def _name(v: str | None, by: By, *, cut: bool) -> str:
+    """What a row stands for: of a run as many characters as other commands show, of a long name two lines."""
+    if v is None or not cut or by is By.code:
+        return v or "–"
+    return v[:10] if by is By.run else "\n".join(folded(v, 24))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from kbstats.analytics.output import Column, Format, emit, note, number, plain, to_json
+from kbstats.analytics.output import Column, Format, emit, example, folded, left_over, note, number, plain, to_json
 from kbstats.ingest.errors import UsageError
 
 if TYPE_CHECKING:
@@ -83,7 +83,13 @@ def command(  # noqa: C901, PLR0912, PLR0917  options of a command line
         return
     if patterns and fmt in {Format.table, Format.md}:
         rows = [_pattern(r) for r in rows]
-    emit(rows, fmt, _RUNS if runs else _PATTERNS if patterns else None if unclassified else _columns(by))
+    emit(rows, fmt, None if unclassified else _people_see(by, rows, fmt, runs=runs, patterns=patterns))
+
+
+def _people_see(by: By, rows: list[dict[str, Any]], fmt: Format, *, runs: bool, patterns: bool) -> list[Column]:
+    if runs:
+        return _run_columns(rows, fmt)
+    return _PATTERNS if patterns else _columns(by)
 
 
 def _pattern(r: dict[str, Any]) -> dict[str, Any]:
@@ -95,12 +101,22 @@ def _one_line(v: str | None) -> str:
     return " ".join((v or "").split())
 
 
-_RUNS = [
-    Column("run_id", "run", lambda v: v[:10]),
-    Column("model", "model", lambda v: v or "–"),
-    Column("failure_class", "class"),
-    Column("evidence", "evidence", _one_line),
-]
+def _run_columns(rows: list[dict[str, Any]], fmt: Format) -> list[Column]:
+    """On a terminal the words that decided take what the names leave, on three lines at most."""
+    cut = fmt is Format.table
+    columns = [
+        Column("run_id", "run", lambda v: v[:10]),
+        Column("model", "model", lambda v: "\n".join(folded(v or "–", 16)) if cut else v or "–"),
+        Column("failure_class", "class", lambda v: "\n".join(folded(v, 20)) if cut else v),
+    ]
+    room = left_over(columns, rows)
+
+    def words(v: str | None) -> str:
+        return example(_one_line(v), room) if cut else _one_line(v)
+
+    return [*columns, Column("evidence", "evidence", words)]
+
+
 _PATTERNS = [
     # Two columns of long names would leave neither room.
     Column("_where", "model in sweep"),

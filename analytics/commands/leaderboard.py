@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 import sys
+import textwrap
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -106,8 +107,10 @@ def command(  # noqa: PLR0917  options of a command line
     elif by is By.matrix:
         _matrix(found.rows, fmt)
     else:
-        shown, columns = _for_people(by, trust, found.rows, ps, ks, room=_room(fmt))
+        shown, columns = _for_people(by, trust, found.rows, ps, ks, room=_room(fmt), sort=sort)
         emit(shown, fmt, columns)
+        if by is By.run and any(r["near_tie"] for r in found.rows):
+            note(f"{NEAR_TIE} no measurable change: within the noise of its own timing")
 
 
 def baseline_of(con: duckdb.DuckDBPyConnection, text: str | None) -> str | None:
@@ -179,11 +182,21 @@ def _room(fmt: Format) -> int:
 
 
 def _for_people(
-    by: By, trust: Trust, rows: list[dict[str, Any]], ps: list[float], ks: list[int], *, room: int
+    by: By,
+    trust: Trust,
+    rows: list[dict[str, Any]],
+    ps: list[float],
+    ks: list[int],
+    *,
+    room: int,
+    sort: str | None,
 ) -> tuple[list[dict[str, Any]], list[Column]]:
-    """Rows with the cells that join several fields, and the columns that fit the width."""
+    """Rows with the cells that join several fields, and the columns that fit the width.
+
+    What the board is sorted by is always among them, behind the name.
+    """
     if by is By.run:
-        return _run_columns(rows, room)
+        return _run_columns(rows, room, sort)
     from kbstats.analytics.leaderboards import p_name
 
     percent = number(1, scale=100)
@@ -201,6 +214,7 @@ def _for_people(
         shown = [{**r, "_level": where} for r, where in zip(shown, _places(shown), strict=True)]
         columns.insert(1, Column("_level", "level"))
         columns.append(Column("best_speedup", "best", _speed, right=True))
+        columns[3:3] = _unseen(sort, columns)
         columns.append(Column("best_model", "by", lambda v: v or "–"))
         return shown, _fitting(columns, shown, optional=("fast_2", "n", "best_model"), room=room)
     columns += [
@@ -212,17 +226,41 @@ def _for_people(
         Column("flagged", "flag-\nged", right=True),
         Column("verified", "veri-\nfied", right=True),
     ]
+    columns[2:2] = _unseen(sort, columns)
     # What says how far to trust a row stays; the interval's width and a second look at speed go first.
     if _wide(columns, shown) > room:
-        columns = [c for c in columns if c.key != "near_tie"]
+        columns = [c for c in columns if c.key != "near_tie" or sort == "near_tie"]
     if _wide(columns, shown) > room:
         plain_mean = Column("geomean_speedup", "geo-\nmean", _speed, right=True)
         columns = [plain_mean if c.key == "_geomean" else c for c in columns]
-    for size, expendable in zip(LONG_NAMES, ("flagged", ""), strict=True):
+    for size, gives in zip(LONG_NAMES, ("flagged", ""), strict=True):
         if _wide(columns, shown) > room:
             columns[1] = Column(by.value, by.value, functools.partial(_name, size))
-            columns = _fitting(columns, shown, optional=(expendable,), room=room)
-    return shown, _fitting(columns, shown, optional=("flagged", "median_speedup", "fast_2"), room=room)
+            columns = _fitting(columns, shown, optional=() if gives == sort else (gives,), room=room)
+    expendable = [key for key in ("flagged", "median_speedup", "fast_2") if key != sort]
+    return shown, _fitting(columns, shown, optional=tuple(expendable), room=room)
+
+
+def _unseen(sort: str | None, columns: list[Column]) -> list[Column]:
+    """The column of the board's order, where none of these shows it."""
+    joined = {"fast_0": "correct_rate", "geomean_speedup": "_geomean"}
+    if sort is None or {sort, joined.get(sort)} & {c.key for c in columns}:
+        return []
+    return [_sorted_by(sort)]
+
+
+def _sorted_by(key: str) -> Column:
+    """The column of a key that the table does not show by itself."""
+    percent = number(1, scale=100)
+    shares = {"coverage": percent, "median_sol": percent, "correct_rate": percent}
+    show = shares.get(key) or (percent if key.startswith("fast_") else _figure)
+    words = key.replace("_", " ") + " %" * (show is percent)
+    return Column(key, textwrap.fill(words, 9), show, right=True)
+
+
+def _figure(v: Any) -> str:
+    """A count whole, anything else with two decimals."""
+    return number(0 if isinstance(v, int) else 2)(v)
 
 
 def _name(room: int, v: Any) -> str:
@@ -301,14 +339,19 @@ def _letters(i: int) -> str:
     return out
 
 
-def _run_columns(rows: list[dict[str, Any]], room: int) -> tuple[list[dict[str, Any]], list[Column]]:
-    shown = [{**r, "_problem": place(r)} for r in rows]
+NEAR_TIE = "~"
+"""Stands in front of a speedup that its own noise explains."""
+
+
+def _run_columns(rows: list[dict[str, Any]], room: int, sort: str | None) -> tuple[list[dict[str, Any]], list[Column]]:
+    shown = [{**r, "_problem": place(r), "_speedup": NEAR_TIE * r["near_tie"] + _speed(r["speedup"])} for r in rows]
     columns = [
         Column("rank", "#", lambda v: "–" if v is None else str(v), right=True),
         Column("run_id", "run", lambda v: v[:10]),
         Column("model", "model"),
         Column("_problem", "problem"),
-        Column("speedup", "speedup", _speed, right=True),
+        Column("_speedup", "speedup", right=True),
+        *([_sorted_by(sort)] if sort and sort != "speedup" else []),
         Column("outcome", "outcome"),
         Column("reason", "does not count:"),
         Column("mode", "mode"),

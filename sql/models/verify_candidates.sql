@@ -20,9 +20,10 @@ select
     r.run_id,
     r.suite,
     r.level,
-    r.variant,
-    r.problem_id,
-    r.problem_name,
+    -- What the run's own record leaves out is taken from the others, as everywhere (`run_problems`).
+    if(r.variant is null and b.variant = 'original', null, b.variant) as variant,
+    b.problem_id,
+    b.problem_name,
     r.model,
     r.precision,
     r.speedup as claimed_speedup,

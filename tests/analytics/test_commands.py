@@ -63,9 +63,13 @@ def hostile(path, tmp_path_factory):
     return found
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _command_line(kbstats):
+    run.kbstats = kbstats
+
+
 def run(path, *args, code=0, columns=80):
-    env = {**os.environ, "KBSTATS_DB": str(path), "COLUMNS": str(columns)}
-    p = subprocess.run([KBSTATS, *args], capture_output=True, text=True, env=env, check=False)
+    p = run.kbstats(*args, env={"KBSTATS_DB": str(path), "COLUMNS": str(columns)})
     assert p.returncode == code, p.stderr
     assert "Traceback" not in p.stderr
     return p
@@ -283,6 +287,53 @@ def test_what_to_do_next_counts_as_the_audit_does(tmp_path, monkeypatch):
     assert (counts["refuted"], counts["refuted_speed"]) == (2, 1)
     facts = next_steps.advise(db).facts
     assert "3 runs carry a finding of severity error, among them 2 refuted, 1 refuted_speed." in facts
+
+
+def test_the_board_shows_what_it_is_sorted_by(path):
+    """Whatever key and room: a board in an order that nobody can see is no answer."""
+    from kbstats.analytics import leaderboards, warehouse
+    from kbstats.analytics.commands import leaderboard as command
+
+    con = warehouse.open_read(path)
+    joined = {"fast_0": "correct_rate", "geomean_speedup": "_geomean"}
+    for by in (command.By.model, command.By.problem):
+        rows = leaderboards.board(con, leaderboards.Filters(), by=by.value).rows
+        for key in leaderboards.sort_keys():
+            for room in (80, 300):
+                _, columns = command._for_people(by, command.Trust.claimed, rows, [0, 1, 2], [], room=room, sort=key)
+                assert {key, joined.get(key)} & {c.key for c in columns}, (by, key, room)
+    con.close()
+    assert "total\n" in run(path, "leaderboard", "--by", "run", "--sort", "total_tokens").stdout
+
+
+def test_a_near_tie_is_marked(path, tmp_path):
+    import shutil
+
+    from kbstats.analytics import warehouse
+
+    db = tmp_path / "k.duckdb"
+    shutil.copy(path, db)
+    con = warehouse.open_write(db)
+    con.execute("update runs set speedup = 1.01 where run_id = 'bbbb2222'")
+    warehouse.refresh(con)
+    con.close()
+    p = run(db, "leaderboard", "--by", "run")
+    assert "~1.01" in p.stdout
+    assert "~500" not in p.stdout
+    assert "~ no measurable change" in p.stderr
+    assert "measurable" not in run(path, "leaderboard", "--by", "run").stderr
+
+
+def test_long_words_of_failures_and_findings_stay_short_on_a_terminal(path, monkeypatch):
+    """An example is three lines at most, and whole for a machine."""
+    monkeypatch.setenv("COLUMNS", "80")
+    for args in (("failures", "--runs"), ("audit", "--by", "model"), ("audit", "--by", "run")):
+        text = run(path, *args).stdout
+        assert max(map(len, text.splitlines())) <= 80
+        assert "bbbb2222" in text or args[1:] != ("--runs",)
+    text = run(path, "leaderboard", "--k", "1,2", "--p", "1,1.5,2").stdout
+    assert "geomean" in text or "geo-\nmean" in text or "geo-" in text
+    assert "geo- mean" not in text
 
 
 def test_audit_rows(path):

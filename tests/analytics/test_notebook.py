@@ -114,7 +114,7 @@ def test_notes_of_a_board_are_warnings(tmp_path: Path) -> None:
         (lambda db: db.leaderboard(baseline="magic"), "eager"),
         (lambda db: db.failures(by="colour"), "owner"),
         (lambda db: db.failures(level=9), "there are"),
-        (lambda db: db.audit(code="nothing"), "label_conflict"),
+        (lambda db: db.audit(code="label_conflct"), "label_conflict"),
         (lambda db: db.audit(severity="grave"), "warning"),
         (lambda db: db.audit(by="colour"), "finding"),
         (lambda db: db.compare("nobody", "sample-a"), "kbstats leaderboard"),
