@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+LEAST_CACHE = 64 << 20
+"""Bytes that a processor's last cache is taken to hold at least: where it says nothing, or too little."""
+
+
 def cpu_model() -> str:
     """Return the processor's name as the kernel gives it."""
     for line in _read("/proc/cpuinfo").splitlines():
@@ -68,6 +72,10 @@ def _loop() -> float:
     return time.perf_counter() - start
 
 
+def _level3() -> int:
+    return os.sysconf("SC_LEVEL3_CACHE_SIZE") if "SC_LEVEL3_CACHE_SIZE" in os.sysconf_names else 0
+
+
 def _read(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace")
@@ -91,6 +99,7 @@ def describe(device: str) -> dict[str, Any]:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
+        "cache_bytes": max(LEAST_CACHE, _level3()),
         "cuda": torch.version.cuda,
         "driver": driver(),
         "gpu": None,

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from . import attribution, batches, errors, inputs, jitter, machine, mutants, power, tensors, wire
+from . import attribution, batches, errors, floor, inputs, jitter, machine, mutants, power, tensors, wire
 from .judge import Case, Judge
 from .problem import Problem, UnjudgeableError
 
@@ -321,9 +321,19 @@ class Oracle:
         """Describe this machine."""
         return machine.describe(m["device"])
 
-    def bandwidth(self, m: dict[str, Any]) -> dict[str, Any]:
-        """Measure the GPU's memory."""
-        return {"bytes_a_second": attribution.bandwidth(m["device"])}
+    def rate(self, m: dict[str, Any]) -> dict[str, Any]:
+        """Measure the device: bytes a second of a copy, or FLOP a second of a product."""
+        rate = attribution.bandwidth(m["device"]) if m["name"] == "copy" else floor.matrix(m["device"], m["name"])
+        return {"a_second": rate}
+
+    def flops(self, _: dict[str, Any]) -> dict[str, Any]:
+        """Count the products of the reference on the recorded draw; 0 where that cannot be done."""
+        try:
+            args = tensors.rebuild(self.same[0].value, [t.clone() for t in tensors.leaves(self.same[0].value)])
+            counted, kind = floor.flops(self.problem.model, tensors.to_device(args, self.problem.device))
+        except Exception:  # noqa: BLE001  foreign code raises what it likes
+            counted, kind = 0.0, ""
+        return {"flops": counted, "class": kind}
 
 
 def unwritten(got: list[torch.Tensor], poison: int) -> bool:
@@ -350,7 +360,8 @@ OPERATIONS = (
     "jitter",
     "mutants",
     "machine",
-    "bandwidth",
+    "rate",
+    "flops",
 )
 
 

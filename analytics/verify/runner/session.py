@@ -78,7 +78,8 @@ class Session:
             self.cores = machine.quick_cores() if device.startswith("cuda") else []
         # Cells of kernels that were built before their turn, and whether that went well.
         self.prepared: dict[str, tuple[sandbox.Box, bool]] = {}
-        self.rate: float | None = None
+        # Bytes and FLOP a second of this machine, by name and number of threads; see floor.
+        self.rates: dict[tuple[str, int | None], float] = {}
         self.powers: dict[str, dict[str, Any]] = {}
         try:
             self.zygote = procs.Zygote()

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from . import PROTOCOL, SCHEMA, attribution, challenge, gates, hints, machine, memory, pairs, procs, side, timing
+from . import PROTOCOL, SCHEMA, attribution, challenge, floor, gates, hints, machine, memory, pairs, procs, side, timing
 from .challenge import Checks, Limits
 from .verdict import FASTER, Refusal, Speed, comparable, eager_claim, judge_speed
 
@@ -223,6 +223,8 @@ class Verification:
             refused = self._more_baselines(autocast)
             if refused:
                 return refused
+        else:
+            self._floor(result.candidate_s())
         with self.stage("jitter"):
             challenge.jitter(self)
         kept = sum(p.kept for p in result.pairs)
@@ -240,18 +242,13 @@ class Verification:
         self.badge("CLOCKS_DISAGREE", when=busy is not None and busy[2] < PROFILED * seen_s)
         vanishes = bool(graph and graph[0].high < LAUNCH_ONLY)
         self.badge("LAUNCH_ONLY", when=vanishes and faster)
-        if self.session.rate is None:
-            asked = {"op": "bandwidth", "device": self.device}
-            self.session.rate = float(self.oracle.ask(asked)["bytes_a_second"])
-        sizes = {
-            "inputs": self.info["in_bytes"],
-            "parameters": self.info["model_bytes"],
-            "outputs": self.info["out_bytes"],
-        }
-        l2 = int(self.session.machine.get("l2_bytes") or 0)
         # Without a time on a held GPU the eager one bounds it from above.
-        busy_s = busy[2] if busy else timed.candidate_s()
-        found = attribution.plausibility(busy_s, sizes, self.session.rate, l2)
+        return self._floor(busy[2] if busy else timed.candidate_s())
+
+    def _floor(self, busy_s: float) -> Refusal | None:
+        """Compare a call's time with what its work takes at least."""
+        with self.stage("floor"):
+            found = floor.of(self, busy_s)
         self.checks.note("floor", passed=not found["implausible"], **found)
         self.badge("NEEDS_REVIEW", when=found["needs_review"])
         return Refusal("IMPLAUSIBLE", None, "floor", found, "passed") if found["implausible"] else None
