@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from kbstats.analytics import audit
 
 KBSTATS = Path(sys.executable).with_name("kbstats")
 
@@ -251,89 +248,6 @@ def test_audit_gates(path):
     for args in (["--model", "a-typo"], ["--level", "3", "--sweep", "x"]):
         assert "no run to gate" in run(path, "audit", *args, "--fail-on", "label_conflict", code=2).stderr
     run(path, "audit", "--fail-on", "no_such_code", code=2)
-
-
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [("zero_pwr", "did you mean zero_power? "), ("power", "did you mean zero_power or power_over_board? "), ("Occupancy", "did you mean occupancy_over_100? "), ("xyz", "")],
-)
-def test_a_code_that_no_audit_gives(path, typed, meant):
-    for option in ("--code", "--fail-on"):
-        assert run(path, "audit", option, typed, code=2).stderr == f"kbstats: no audit {typed} ({meant}`kbstats audit --codes` lists all {len(audit.codes())})\n"
-
-
-def test_every_code_is_listed_without_data(tmp_path):
-    out = json.loads(run(tmp_path / "none.duckdb", "audit", "--codes", "--format", "json").stdout)
-    assert [r["code"] for r in out] == audit.codes()
-    assert all(r["purpose"] and r["threshold"] and r["severity"] in {"error", "warning", "info"} for r in out)
-
-
-def test_what_to_do_next_counts_as_the_audit_does(tmp_path, monkeypatch):
-    """Two kernels not right, one not faster: each number is that of the audit's row."""
-    from kbstats.analytics import next_steps, warehouse
-
-    monkeypatch.chdir(tmp_path)
-    db = tmp_path / "kb.duckdb"
-    con = warehouse.open_write(db)
-    for run_id, kernel in (("a", "k1"), ("b", "k2"), ("c", "k3")):
-        con.execute("insert into runs (run_id, source_id, format, suite, level, problem_name, hardware, speedup, correct, source_outcome, submitted_kernel_sha256) "
-                    "values (?, 's', 'table', 'kb', 1, '1_A.py', 'H200', 2.0, true, 'correct', ?)", [run_id, kernel])  # fmt: skip
-    for n, (kernel, verdict) in enumerate((("k1", "INCORRECT:values"), ("k2", "HACK:stream"), ("k3", "NO_SPEEDUP"))):
-        con.execute("insert into verifications (verification_id, source_id, kernel_sha256, suite, level, problem_name, verdict, correctness, speed, device, gpu_model, sandbox_ok) "
-                    "values (?, 'v', ?, 'kb', 1, '1_A.py', ?, 'passed', 'same', 'cuda', 'NVIDIA H200', true)", [str(n), kernel, verdict])  # fmt: skip
-    warehouse.refresh(con)
-    con.close()
-    counts = {r["code"]: r["runs"] for r in json.loads(run(db, "audit", "--by", "code", "--format", "json").stdout)}
-    assert (counts["refuted"], counts["refuted_speed"]) == (2, 1)
-    facts = next_steps.advise(db).facts
-    assert "3 runs carry a finding of severity error, among them 2 refuted, 1 refuted_speed." in facts
-
-
-def test_the_board_shows_what_it_is_sorted_by(path):
-    """Whatever key and room: a board in an order that nobody can see is no answer."""
-    from kbstats.analytics import leaderboards, warehouse
-    from kbstats.analytics.commands import leaderboard as command
-
-    con = warehouse.open_read(path)
-    joined = {"fast_0": "correct_rate", "geomean_speedup": "_geomean"}
-    for by in (command.By.model, command.By.problem):
-        rows = leaderboards.board(con, leaderboards.Filters(), by=by.value).rows
-        for key in leaderboards.sort_keys():
-            for room in (80, 300):
-                _, columns = command._for_people(by, command.Trust.claimed, rows, [0, 1, 2], [], room=room, sort=key)
-                assert {key, joined.get(key)} & {c.key for c in columns}, (by, key, room)
-    con.close()
-    assert "total\n" in run(path, "leaderboard", "--by", "run", "--sort", "total_tokens").stdout
-
-
-def test_a_near_tie_is_marked(path, tmp_path):
-    import shutil
-
-    from kbstats.analytics import warehouse
-
-    db = tmp_path / "k.duckdb"
-    shutil.copy(path, db)
-    con = warehouse.open_write(db)
-    con.execute("update runs set speedup = 1.01 where run_id = 'bbbb2222'")
-    warehouse.refresh(con)
-    con.close()
-    p = run(db, "leaderboard", "--by", "run")
-    assert "~1.01" in p.stdout
-    assert "~500" not in p.stdout
-    assert "~ no measurable change" in p.stderr
-    assert "measurable" not in run(path, "leaderboard", "--by", "run").stderr
-
-
-def test_long_words_of_failures_and_findings_stay_short_on_a_terminal(path, monkeypatch):
-    """An example is three lines at most, and whole for a machine."""
-    monkeypatch.setenv("COLUMNS", "80")
-    for args in (("failures", "--runs"), ("audit", "--by", "model"), ("audit", "--by", "run")):
-        text = run(path, *args).stdout
-        assert max(map(len, text.splitlines())) <= 80
-        assert "bbbb2222" in text or args[1:] != ("--runs",)
-    text = run(path, "leaderboard", "--k", "1,2", "--p", "1,1.5,2").stdout
-    assert "geomean" in text or "geo-\nmean" in text or "geo-" in text
-    assert "geo- mean" not in text
 
 
 def test_audit_rows(path):
