@@ -373,20 +373,6 @@ def test_impossible_numbers_are_unknown(wh, runs):
     assert wh.column("select location from ingest_issues where code = 'sentinel' order by all") == ["runs.speedup", "runs.wall_s"]
 
 
-@pytest.mark.parametrize(
-    ("said", "right", "told"),
-    [(0, True, ["a speedup of 0 for a run that is called correct; taken from its runtimes"]), (-1.0, False, []), (-7, False, ["a speedup of -7 for a run; taken from its runtimes"])],
-)
-def test_a_speedup_that_is_none_is_told_of_unless_the_run_failed(wh, runs, said, right, told):
-    """A failed run's 0 or -1 is how harnesses write "none"; a correct run's contradicts itself."""
-    path = runs / "demo_old_single/model-x/level_1_problem_2_trajectory.json"
-    edit(path, speedup=said, final_result={"compiled": True, "correctness": right, "runtime": 2.0, "ref_runtime": 3.0})
-    wh.ingest(path)
-    assert wh.column("select speedup from runs") == [1.5]
-    assert wh.column("select message from ingest_issues where code = 'sentinel'") == told
-    assert wh.column("select run_id from ingest_issues where code = 'sentinel'") == wh.column("select run_id from runs") * len(told)
-
-
 def test_a_bad_byte_in_the_first_input_loses_no_message(wh, runs):
     path = runs / "demo_all/popcorn/model-x/level_1_problem_1_trajectory.json"
     wh.ingest(path)

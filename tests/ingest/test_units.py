@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
@@ -117,3 +118,19 @@ def test_a_mapping_s_units_and_sentinels() -> None:
     assert found.columns["wall_s"].scale == 60.0
     assert found.required == ("a", "b")
     assert found.name == "m.toml"
+
+
+@pytest.mark.parametrize(
+    ("said", "right", "told"),
+    [(0, True, ["a speedup of 0 for a run that is called correct; taken from its runtimes"]), (-1.0, False, []), (-7, False, ["a speedup of -7 for a run; taken from its runtimes"])],
+)
+def test_a_speedup_that_is_none_is_told_of_unless_the_run_failed(wh, data, tmp_path, said, right, told):
+    """A failed run's 0 or -1 is how harnesses write "none"; a correct run's contradicts itself."""
+    (source,) = (data / "popcornbench").rglob("demo_old_single/model-x/level_1_problem_2_trajectory.json")
+    result = {"compiled": True, "correctness": right, "runtime": 2.0, "ref_runtime": 3.0}
+    path = tmp_path / source.name
+    path.write_text(json.dumps(json.loads(source.read_text()) | {"speedup": said, "final_result": result}))
+    wh.ingest(path)
+    assert wh.column("select speedup from runs") == [1.5]
+    assert wh.column("select message from ingest_issues where code = 'sentinel'") == told
+    assert wh.column("select run_id from ingest_issues where code = 'sentinel'") == wh.column("select run_id from runs") * len(told)
