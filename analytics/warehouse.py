@@ -32,6 +32,8 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
 }
 # A new file: blocks of 16 KB, since each of some forty tables takes at least one; texts in zstd.
 _STORAGE: dict[str, str | bool | int | float | list[str]] = {"default_block_size": 16384}
+REFRESH_MB = 80
+"""Memory for each thread while stored models are computed; beyond it the database works on disk, where it can."""
 # Read-only alone still reads any file and writes by COPY. Set once the connection is otherwise
 # configured: from then on nothing can be changed back.
 _SEAL = ("set enable_external_access = false", "set lock_configuration = true")
@@ -250,6 +252,21 @@ def refresh(con: duckdb.DuckDBPyConnection, changed: Changes | None = None) -> N
         changed: What changed since the last time, where nothing else did that a run's own rows depend
             on (`ingest.changes.take`); None computes everything again.
     """
+    import duckdb
+
+    with contextlib.suppress(duckdb.Error):  # what is in use may not go below it
+        threads = con.execute("select current_setting('threads')").fetchall()[0][0]
+        con.execute("set memory_limit = ?", [f"{REFRESH_MB * threads}MB"])
+    try:
+        _refresh(con, changed)
+    except duckdb.OutOfMemoryException:  # nothing is lost: it was one transaction
+        con.execute("reset memory_limit")
+        _refresh(con, changed)
+    con.execute("reset memory_limit")
+    con.execute("checkpoint")
+
+
+def _refresh(con: duckdb.DuckDBPyConnection, changed: Changes | None) -> None:
     from kbstats.analytics import intervals
     from kbstats.sql.refresh import refresh_stored
 
@@ -260,7 +277,6 @@ def refresh(con: duckdb.DuckDBPyConnection, changed: Changes | None = None) -> N
             _install(con)
         intervals.store(con)
         con.execute("delete from meta where key = 'derived'")
-    con.execute("checkpoint")
 
 
 def finish(con: duckdb.DuckDBPyConnection) -> None:
