@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
-import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("torch")
 
+from kbstats.analytics.verify import shims
+from kbstats.analytics.verify.runner.items import Item, source_sha256
+from kbstats.analytics.verify.runner.session import NoVerdictError, Session
+
 PROBLEMS = Path(__file__).parents[2] / "data" / "problems"
-KBSTATS = Path(sysconfig.get_path("scripts")) / "kbstats"
 
 HEAD = "import torch\nimport torch.nn as nn\n\n\nclass ModelNew(nn.Module):\n"
 NOISE = HEAD + (
@@ -45,25 +46,22 @@ ONE_BY_ONE = HEAD + (
 BY_VALUE = ONE_BY_ONE.replace("x.scatter(1, at, float('-inf'))", "x.masked_fill(x == value, float('-inf'))")
 
 
-def verdict(folder: Path, kernel: str, problem: str, n: int) -> dict:
-    """What `kbstats verify` says of an honest kernel for a problem of size `n`."""
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    try:
+        with Session("cpu", budget_s=1.0) as opened:
+            yield opened
+    except NoVerdictError as e:
+        pytest.skip(str(e))
+
+
+def verdict(session: Session, kernel: str, problem: str, n: int) -> dict[str, Any]:
+    """What a verification says of an honest kernel for a problem of size `n`."""
     text = (PROBLEMS / problem).read_text(encoding="utf-8")
-    (folder / "reference.py").write_text(re.sub(r"^N = \d+$", f"N = {n}", text, flags=re.MULTILINE))
-    (folder / "kernel.py").write_text(kernel)
-    done = subprocess.run(
-        [
-            KBSTATS, "verify", "--kernel-file", "kernel.py", "--reference-file", "reference.py", "--device", "cpu",
-            "--budget-s", "5", "--format", "json", "-o", "results.jsonl",
-        ],
-        cwd=folder,
-        env=os.environ | {"NO_COLOR": "1"},
-        capture_output=True,
-        text=True,
-    )  # fmt: skip
-    if done.returncode == 1 and "sandbox" in done.stderr:
-        pytest.skip(done.stderr.splitlines()[-1])
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    reference = re.sub(r"^N = \d+$", f"N = {n}", text, flags=re.MULTILINE)
+    return session.verify(
+        Item(kernel, reference, source_sha256(kernel), source_sha256(reference), shims=tuple(shims.shims_for(reference)))
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,17 +73,17 @@ def verdict(folder: Path, kernel: str, problem: str, n: int) -> dict:
     ],
 )
 def test_what_cannot_be_judged_is_refused_with_the_reason(
-    problem: str, kernel: str, want: str, gate: str, tmp_path: Path
+    problem: str, kernel: str, want: str, gate: str, session: Session
 ) -> None:
-    said = verdict(tmp_path, kernel, problem, 16)
+    said = verdict(session, kernel, problem, 16)
     assert (said["verdict"], said["gate"], said["correctness"]) == (want, gate, "unknown")
     assert said["witness"]
 
 
-def test_an_honest_kernel_for_rows_with_several_maxima(tmp_path: Path) -> None:
-    assert verdict(tmp_path, ONE_BY_ONE, "level1/3_Top_K.py", 16)["correctness"] == "passed"
+def test_an_honest_kernel_for_rows_with_several_maxima(session: Session) -> None:
+    assert verdict(session, ONE_BY_ONE, "level1/3_Top_K.py", 16)["correctness"] == "passed"
 
 
-def test_a_kernel_that_loses_equal_values_is_wrong(tmp_path: Path) -> None:
-    said = verdict(tmp_path, BY_VALUE, "level1/3_Top_K.py", 16)
+def test_a_kernel_that_loses_equal_values_is_wrong(session: Session) -> None:
+    said = verdict(session, BY_VALUE, "level1/3_Top_K.py", 16)
     assert (said["verdict"].split(":")[0], said["correctness"]) == ("INCORRECT", "failed")
