@@ -12,7 +12,7 @@ its own modules by relative imports. Four kinds of process take part:
 
 from __future__ import annotations
 
-PROTOCOL = "kbv-4"
+PROTOCOL = "kbv-5"
 """Name of the rules a verdict was reached by. Raise it when a gate or a threshold changes."""
 
 SCHEMA = "kbstats.verification/1"
