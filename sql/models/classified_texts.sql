@@ -1,20 +1,50 @@
 -- purpose: failure_texts with the rule that names them: the first of the taxonomy that matches any field
 -- grain: run_id, turn, seq, origin
--- inputs: failure_texts, failure_rules, failure_classes
+-- inputs: failure_texts, failure_rules, failure_classes, tool_calls, harness_prefix, error_line
 -- stored: yes
 -- changes: run_id
 create or replace view classified_texts as
 -- first_rule and rule_words hold the rules as constants: analytics/taxonomy.py writes them.
-with hits as (
-    select run_id, turn, seq, origin, min(rule) as rule, min_by(body, rule) as body, min_by(base, rule) as base, min_by(field, rule) as field
-    -- distinct ends the branches of failure_texts: else each of them prepares all rules for itself
-    from (select *, first_rule(field, body) as rule from (select distinct * from failure_texts))
+with calls as (
+    select
+        run_id, turn, seq, result_text as body, metadata ->> '$.error' as code,
+        len(harness_prefix(result_text)) as own,
+        error_line(result_text) as line
+    from tool_calls
+    where ok = false
+),
+-- A call's fields stand in one row, so that texts need no grouping: it held all of them in memory.
+call_rules as (
+    select
+        *,
+        first_rule('text', body) as by_text,
+        first_rule('harness', substr(body, own + 1)) as by_harness,
+        first_rule('diagnostic', line) as by_line,
+        first_rule('metadata_error', code) as by_code
+    from calls
+),
+call_hits as (
+    select
+        run_id, turn, seq, 'tool' as origin, rule,
+        case rule when by_text then 'text' when by_harness then 'harness' when by_line then 'diagnostic' else 'metadata_error' end as field,
+        case rule when by_text then body when by_harness then substr(body, own + 1) when by_line then line else code end as body,
+        case rule when by_text then 0 when by_harness then own when by_line then instr(body, line) - 1 else 0 end as base
+    from (select *, least(by_text, by_harness, by_line, by_code) as rule from call_rules)
+),
+other_hits as (
+    select run_id, turn, seq, origin, min(rule) as rule, min_by(field, rule) as field, min_by(body, rule) as body, min_by(base, rule) as base
+    from (select *, first_rule(field, body) as rule from failure_texts where origin <> 'tool')
     group by run_id, turn, seq, origin
 ),
+hits as (
+    select run_id, turn, seq, origin, rule, field, body, base from call_hits
+    union all
+    select run_id, turn, seq, origin, rule, field, body, base from other_hits
+),
 placed as (
-    -- the filter stands behind the grouping, else every branch of failure_texts plans all rules again
+    -- a rule that is null meets none below; asked for here, every branch would look for its rule twice
     select *, instr(body, words) as at
-    from (select *, rule_words(rule, body) as words from hits where rule is not null)
+    from (select *, rule_words(rule, body) as words from hits)
 )
 select
     h.run_id,

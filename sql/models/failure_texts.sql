@@ -1,6 +1,6 @@
 -- purpose: every text that may tell why something failed, one row a field a rule can look at
 -- grain: run_id, turn, seq, origin, field, body. `base` is where the body begins in the whole text, in characters from 0
--- inputs: runs, turns, tool_calls, harness_prefix
+-- inputs: runs, turns, tool_calls, harness_prefix, error_line
 create or replace view failure_texts as
 with tool_texts as (
     select run_id, turn, seq, result_text as body, metadata ->> '$.error' as code
@@ -71,21 +71,8 @@ union all
 select run_id, null as turn, null as seq, 'final' as origin, 'harness' as field, said as body, instr(whole, said) - 1 as base
 from (select run_id, body as whole, unnest(own_words) as said from final_texts)
 union all
--- The first error line of a compiler, assembler or linker. Warnings, notes and "ptxas info" lines
--- hold the same words and must not be looked at. Some sources fold line ends away: 300 characters.
 select run_id, turn, seq, origin, 'diagnostic' as field, line as body, instr(body, line) - 1 as base
-from (
-    select
-        run_id, turn, seq, origin, body,
-        regexp_extract(
-            body,
-            '\S*(?:: (?:fatal )?error(?: #\d+(?:-D)?)?: |ptxas (?:error|fatal) *: |nvlink error *: |\S+ undefined reference to|\S+ multiple definition of)[^\n]{0,300}'
-        ) as line
-    from texts
-    where
-        contains(body, 'error') or contains(body, 'fatal')
-        or contains(body, 'undefined reference') or contains(body, 'multiple definition')
-)
+from (select *, error_line(body) as line from texts)
 where line <> ''
 union all
 select run_id, turn, seq, origin, 'metadata_error' as field, code as body, 0 as base
