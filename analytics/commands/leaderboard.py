@@ -53,7 +53,9 @@ def command(  # noqa: PLR0917  options of a command line
     hardware: Annotated[list[str] | None, typer.Option(help="GPU of the claim: its name, or just H100.")] = None,
     backend: Annotated[list[str] | None, typer.Option(help="Backend; repeatable.")] = None,
     precision: Annotated[list[str] | None, typer.Option(help="Precision; repeatable.")] = None,
-    by: Annotated[By, typer.Option(help="One row of the board; matrix: model x problem.")] = By.model,
+    by: Annotated[
+        By, typer.Option(metavar="|".join(list(By)[:3]) + "|…", help=f"One row: {', '.join(By)} (model x problem).")
+    ] = By.model,
     trust: Annotated[Trust, typer.Option(help="What counts: claims, audited or re-run ones.")] = Trust.claimed,
     verified_on: Annotated[str | None, typer.Option(help="GPU of a verified board.  [default: most results]")] = None,
     baseline: Annotated[str | None, typer.Option(help="Speedups against eager, compile … or a timing file.")] = None,
@@ -295,6 +297,27 @@ _WORD = {
 }  # fmt: skip
 
 
+NOT_ATTEMPTED = "–"
+
+
+def _attempted(names: list[str], shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The problems that one of these models attempted."""
+    return [r for r in shown if any(r[n] != NOT_ATTEMPTED for n in names)]
+
+
+def _parts(names: list[str], shown: list[dict[str, Any]], *, room: int) -> list[list[str]]:
+    """The columns of models in tables that fit the width, in order, each as full as it goes."""
+    parts: list[list[str]] = []
+    for name in names:
+        more = [*parts[-1], name] if parts else []
+        columns = [Column("level", "level"), *(Column(n, n) for n in more)]
+        if more and _wide(columns, _attempted(more, shown)) <= room:
+            parts[-1] = more
+        else:
+            parts.append([name])
+    return parts
+
+
 def _matrix(rows: list[dict[str, Any]], fmt: Format) -> None:
     """One row a problem, one column a model; the columns' names are too long for heads and stand below."""
     from kbstats.analytics.matrix import wide
@@ -304,18 +327,21 @@ def _matrix(rows: list[dict[str, Any]], fmt: Format) -> None:
 
     def cell(r: dict[str, Any] | None) -> str:
         if r is None:
-            return "–"
+            return NOT_ATTEMPTED
         return _speed(r["best_speedup"]) if r["best_speedup"] is not None else _WORD.get(r["outcome"], r["outcome"])
 
     shown = [
         {"level": where, "problem": p["problem"]} | {names[m]: cell(p["cells"][m]) for m in models}
         for p, where in zip(problems, _places(problems), strict=True)
     ]
-    columns = [Column("level", "level"), *(Column(n, n, right=True) for n in names.values())]
-    if _wide([*columns, Column("problem", "problem")], shown) <= width() or fmt is Format.md:
-        columns.insert(1, Column("problem", "problem"))
-    emit(shown, fmt, columns)
-    print()
+    for part in _parts(list(names.values()), shown, room=_room(fmt)):
+        # Too many models for one table: each of several has the problems that its own models attempted.
+        mine = _attempted(part, shown)
+        columns = [Column("level", "level"), *(Column(n, n, right=True) for n in part)]
+        if _wide([*columns, Column("problem", "problem")], mine) <= _room(fmt):
+            columns.insert(1, Column("problem", "problem"))
+        emit(mine, fmt, columns)
+        print()
     for model, name in names.items():
         print(plain(f"{name}  {model}"))
     print("a number: the best speedup that counts; ok: correct, not timed")

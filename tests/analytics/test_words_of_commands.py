@@ -124,3 +124,25 @@ def test_a_table_that_became_records_has_whole_heads(run, path):
     out = run(path, "leaderboard", "--k", "1,2,3,4,5", "--p", "1,1.5,2,3,4,5,6").stdout
     heads = {line.split("  ")[0] for line in out.splitlines()}
     assert {"corr. %", "fast_1.5 %", "geomean", "verified"} <= heads
+
+
+def test_a_matrix_of_many_models_goes_on_in_a_further_table(run, tmp_path):
+    """Thirty models on 80 columns: each in one table, with its letter and its own problems alone."""
+    db = tmp_path / "k.duckdb"
+    con = warehouse.open_write(db)
+    for i in range(30):
+        con.execute("insert into runs (run_id, source_id, format, suite, level, problem_id, problem_name, model, correct, speedup) "
+                    "values (?, 's', 'table', 'kb', 1, ?, ?, ?, true, ?)", [f"r{i}", i // 29, f"{i // 29}_x.py", f"m{i:02}", 100.0 + i])  # fmt: skip
+    warehouse.refresh(con)
+    con.close()
+    out = run(db, "leaderboard", "--by", "matrix").stdout
+    assert max(map(len, out.splitlines())) <= 80
+    *tables, legend = out.split("\n\n")
+    heads = [t.splitlines()[0].split() for t in tables]
+    letters = [c for head in heads for c in head if c not in {"level", "problem"}]
+    assert letters == [line.split()[0] for line in legend.splitlines()[:30]]
+    assert len(tables) == 2
+    values = [v for t in tables for row in t.splitlines()[2:] for v in row.split() if v.isdigit()]
+    assert sorted(values) == [str(100 + i) for i in range(30)]
+    assert "L1 P1" not in tables[0]
+    assert len(run(db, "leaderboard", "--by", "matrix", "--format", "md").stdout.split("\n\n")) == 2
