@@ -40,9 +40,11 @@ bench-large: $(VENV)/.stamp-dev
 	$(BIN)/python benchmarks/analytics_bench.py
 	$(BIN)/python benchmarks/site_bench.py
 
-# Adversaries and honest kernels, repeated; the interval of the reference against itself.
+# Adversaries and honest kernels, repeated; the interval of the reference against itself. Goes on where it ended;
+# PART=i/n runs a share, PARTS=same,twice some kinds.
 verify-suite: $(VENV)/.stamp-dev
-	$(BIN)/python benchmarks/verify_suite.py --json verify-suite.json
+	$(BIN)/python benchmarks/verify_suite.py --part $(or $(PART),1/1) $(if $(PARTS),--parts $(PARTS)) \
+	  --json benchmarks/results/verify-suite-cpu.json --resume benchmarks/results/verify-suite-cpu.json
 
 # The long ones: ten thousand mutated files a format, 100,000 files, a file of 1 GB.
 fuzz: $(VENV)/.stamp-dev

@@ -8,7 +8,8 @@
 Needs torch and nothing else of kbstats' packages. Prints one line a case and a table of the targets;
 exits 1 when a target is missed. `loaded` is `same` while compilers run on the cores that no measurement
 uses. `--seconds` ends the suite in time: what did not run is named, and with `--resume` on the file that
-`--json` wrote the next call goes on there.
+`--json` wrote the next call goes on there. That file is written anew behind every case, so that a suite that
+is killed costs the case it was at; every row names the load of the machine at its beginning and end.
 """
 
 from __future__ import annotations
@@ -88,6 +89,8 @@ class Suite:
             before = json.loads(args.resume.read_text(encoding="utf-8"))
             here = before["machine"] == self.where()
             self.rows = [r for r in before["rows"] if here and r["protocol"] == PROTOCOL and r["code"] == CODE]
+            if gone := len(before["rows"]) - len(self.rows):
+                print(f"{gone} rows of {args.resume} are of another machine or other code, and not kept", flush=True)
         self.done = {r["key"] for r in self.rows}
 
     def run(self, todo: list[cases.Case]) -> None:
@@ -106,7 +109,7 @@ class Suite:
         if time.monotonic() > self.end:
             self.left_out.append(f"{case.part} {case.name}")
             return
-        started = time.monotonic()
+        started, load = time.monotonic(), os.getloadavg()[0]
         budget = self.args.timing_budget_s if case.timing else self.args.budget_s
         self.session.budget_s = case.budget_s or budget
         hashes = source_sha256(case.kernel), source_sha256(case.reference)
@@ -118,14 +121,23 @@ class Suite:
         row = {"part": case.part, "name": case.name, "key": case.key, "protocol": PROTOCOL, "code": CODE}
         row["ok"] = bool(case.good(doc))
         row |= {k: doc[k] for k in KEPT} | {"spent_s": doc["seconds"], "at": doc["verified_at"]}
+        row["load"] = [round(load, 1), round(os.getloadavg()[0], 1)]
         row["clock"] = next((c["detail"] for c in doc["checks"] if c["gate"] == "clock"), {})
         row["power"] = next((c["detail"] for c in doc["checks"] if c["gate"] == "power"), {})
         self.rows.append(row)
+        self.write()
         interval = f" {row['speedup']:.3f} [{row['speedup_lo']:.3f}, {row['speedup_hi']:.3f}]" if row["speedup"] else ""
         words = f"{row['verdict']}{interval} {row['gate'] or ''} {time.monotonic() - started:.1f} s"
         print(f"{'ok  ' if row['ok'] else 'MISS'} {case.part:<11} {case.name:<34} {words}", flush=True)
         if not row["ok"]:
             print(f"     {json.dumps(row['witness'])[:400]} {row['badges']}", flush=True)
+
+    def write(self) -> None:
+        """Write what there is; the file is whole at any moment."""
+        if self.args.json:
+            beside = self.args.json.with_suffix(".tmp")
+            beside.write_text(json.dumps(self.document(), indent=1) + "\n", encoding="utf-8")
+            beside.replace(self.args.json)
 
     def where(self) -> dict[str, Any]:
         """Return what the rows were measured on."""
@@ -205,9 +217,8 @@ def main() -> int:
         suite.run(todo)
     finally:
         suite.session.close()
-        document = suite.document()
-        if args.json:
-            args.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        suite.write()
+    document = suite.document()
     for target, measured, met in document["targets"]:
         print(f"{'met   ' if met else 'MISSED'} {target:<44} {measured}")
     for name in suite.left_out:
