@@ -10,18 +10,34 @@ import io
 import os
 import sys
 from importlib import import_module
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from kbstats.ingest.errors import KbstatsError
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    import click
 
 COMMANDS = (
     "ingest", "leaderboard", "failures", "audit", "compare", "show", "annotate", "export", "sql", "doctor", "demo",
+    "samples",
 )  # fmt: skip
 """Modules of analytics/commands that hold one command of their name, in the order of the help."""
 
 GROUPS = ("verify", "site", "lake")
 """Those that hold a group of commands."""
+
+
+class Commands(TyperGroup):
+    """A group whose help says of each command all that its first paragraph says, over as many lines as it takes."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the section; the base class cuts each description to what is left of a line."""
+        rows = [(name, self.commands[name]) for name in self.list_commands(ctx)]
+        told = [(name, " ".join((c.help or "").split("\n\n")[0].split())) for name, c in rows if not c.hidden]
+        with formatter.section("Commands"):
+            formatter.write_dl(told)
 
 
 def _version(value: bool) -> None:
@@ -55,6 +71,7 @@ def build(*names: str) -> typer.Typer:
     """
     built = typer.Typer(
         name="kbstats",
+        cls=Commands,
         invoke_without_command=True,
         add_completion=True,
         pretty_exceptions_enable=False,
@@ -67,7 +84,7 @@ def build(*names: str) -> typer.Typer:
     for name in names or (*COMMANDS, *GROUPS):
         module = import_module(f"kbstats.analytics.commands.{name}")
         if name in GROUPS:
-            built.add_typer(module.app, name=name)
+            built.add_typer(module.app, name=name, cls=Commands)
         else:
             built.command(name)(module.command)
     return built

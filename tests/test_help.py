@@ -48,6 +48,19 @@ def test_every_command_has_an_example_of_its_own() -> None:
         assert all(c.startswith(f"kbstats {path}".strip()) for c in found), path
 
 
+def test_help_is_whole_at_80_columns(kbstats) -> None:
+    for path, text in commands().items():
+        said = kbstats(*path.split(), "--help").stdout
+        assert max(map(len, said.splitlines())) <= 80, path
+        assert not re.search(r"\w\.\.\.$", said, re.MULTILINE), f"kbstats {path}: cut short"
+        told = " ".join(text.split("\n\n")[0].split())
+        assert told in " ".join(said.split())
+        if path:
+            group, _, name = path.rpartition(" ")
+            listed = " ".join(kbstats(*group.split(), "--help").stdout.split())
+            assert f"{name} {told}" in listed, path
+
+
 Run = Callable[[str], subprocess.CompletedProcess[str]]
 
 
