@@ -115,7 +115,12 @@ def _explained(path: Path, text: str) -> DatabaseError:
         return DatabaseError(f"the database is in use by {who}", location=path, hint="wait for it, or use --wait")
     if "not a valid duckdb database" in text.lower():
         return DatabaseError("this file is no DuckDB database", location=path, hint="name another file with --db")
-    return DatabaseError(f"cannot open the database ({text.splitlines()[0][:200]})", location=path)
+    if "permission denied" in text.lower() or "read-only file system" in text.lower():
+        hint = "make the file and its folder writable, or name another with --db"
+        return DatabaseError("the database cannot be opened for this: permission denied", location=path, hint=hint)
+    return DatabaseError(
+        f"cannot open the database ({text.splitlines()[0][:200]})", location=path, hint="name another file with --db"
+    )
 
 
 def _meta(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
@@ -227,11 +232,24 @@ def open_read(path: Path, *, sealed: bool = False) -> duckdb.DuckDBPyConnection:
         raise
     if found.get("models_hash") != _models_digest() or found.get("derived") == "stale":
         con.close()
-        with contextlib.closing(open_write(path)) as writer:  # installs the models of this version
-            if is_stale(writer):
-                finish(writer)
+        _catch_up(path)
         con = _connect(path, read_only=True, sealed=sealed)
     return con
+
+
+def _catch_up(path: Path) -> None:
+    """Install the models of this version, and do what an ingest that was stopped has not done."""
+    try:
+        writer = open_write(path)
+    except DatabaseError as e:
+        if "in use" in e.message:
+            raise
+        what = "what is computed from the tables is not of this version, or an ingest was stopped half way"
+        hint = "open it once where it can be written, or copy it there"
+        raise DatabaseError(f"{what}, and the database cannot be written", location=path, hint=hint) from e
+    with contextlib.closing(writer):
+        if is_stale(writer):
+            finish(writer)
 
 
 def is_current(con: duckdb.DuckDBPyConnection) -> bool:

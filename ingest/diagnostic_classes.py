@@ -23,7 +23,7 @@ class _Rule(NamedTuple):
     class_: str
     field: str
     needle: str
-    pattern: re.Pattern[str] | None
+    pattern: str
 
 
 @functools.cache
@@ -34,7 +34,7 @@ def _rules() -> tuple[_Rule, ...]:
             c["id"],
             r["field"],
             r.get("needle", ""),
-            re.compile(r["pattern"]) if "pattern" in r else None,
+            r.get("pattern", ""),
         )
         for c in tomllib.loads(text)["class"]
         if c["id"].startswith(_SECTIONS)
@@ -43,12 +43,18 @@ def _rules() -> tuple[_Rule, ...]:
     )
 
 
+@functools.cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern, once a line has its needle: most never do, and compiling all takes longer than reading some files."""
+    return re.compile(pattern)
+
+
 @functools.lru_cache(4096)
 def _first(line: str, *, native: bool) -> str | None:
     for rule in _rules():
         if rule.field == "diagnostic" and not native:
             continue
-        if rule.needle in line and (rule.pattern is None or rule.pattern.search(line)):
+        if rule.needle in line and (not rule.pattern or _compiled(rule.pattern).search(line)):
             return rule.class_
     return None
 

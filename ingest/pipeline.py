@@ -31,6 +31,7 @@ from kbstats.ingest.behind import Behind, Commits, uncollected
 from kbstats.ingest.decoding import Chunk, Task, chunks_of, decode_many
 from kbstats.ingest.errors import UsageError
 from kbstats.ingest.hashing import text_id
+from kbstats.ingest.issue_codes import STEPS
 from kbstats.ingest.plan import IngestSummary, Plan, existing, stats
 
 if TYPE_CHECKING:
@@ -150,15 +151,15 @@ def wanted(name: str | None, map_file: Path | None) -> Format | None:
 
 
 def _unclaimed(con: duckdb.DuckDBPyConnection, plan: Plan, summary: IngestSummary) -> None:
-    """Count what nobody claims; a file that the user named is an input that was rejected."""
+    """Count what nobody claims; a file that the user named, or that cannot be read, is an input that was rejected."""
     for found in plan.unclaimed:
         if found.path in plan.companions:
             summary.companions += 1
             continue
-        if found.named:
+        if found.named or found.path in plan.unreadable:
             summary.rejected += 1
             plan.present.add(scan.path_text(found.path))
-            store.reject_named(con, found)
+            store.reject(con, found, plan.unreadable.get(found.path))
         else:
             summary.ignored[found.path.suffix.lower() or "(none)"] += 1
 
@@ -176,6 +177,9 @@ def _standing(
     summary.partial_before = max(0, partial - summary.partial)
     summary.issues.update(issues)
     summary.issues.update(b.code for b in blocked)
+    summary.blocked = [
+        f"{scan.shown(b.path)}: {b.message}; {STEPS[b.code]}" for b in blocked if b.severity == "error"
+    ]
     if summary.n_damaged:
         summary.damaged = standing.damaged(con, plan.present, MOST_NAMED)
     # where the last file of a folder was removed on purpose, nothing is left to be recognised

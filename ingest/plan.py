@@ -53,6 +53,8 @@ class IngestSummary:
     """Words on rejected files of a shard, which has no database to ask."""
     damaged: list[Damaged] = field(default_factory=list)
     """The first rejected and partial files, whenever they were read."""
+    blocked: list[str] = field(default_factory=list)
+    """A line on each folder that cannot be entered."""
     barren: list[str] = field(default_factory=list)
     """A line on each folder in which nothing is recognised."""
     issues: Counter[str] = field(default_factory=Counter)
@@ -68,7 +70,7 @@ class IngestSummary:
     @property
     def incomplete(self) -> bool:
         """Whether some input was rejected or cut short."""
-        return bool(self.n_damaged or self.barren)
+        return bool(self.n_damaged or self.blocked or self.barren)
 
     @property
     def n_damaged(self) -> int:
@@ -93,6 +95,8 @@ class Plan:
         self.companions: set[Path] = set()
         self.owned: set[Path] = set()
         self.unclaimed: list[scan.Found] = []
+        self.unreadable: dict[Path, str] = {}
+        """Files that cannot be looked at and that a format may claim by their names, with the reason."""
         self.members: dict[str, dict[str, Known]] = {}
         for path, source in known.items():
             archive, sign, _ = path.partition(archives.INSIDE)
@@ -195,7 +199,11 @@ class Plan:
             return self.formats[0]
         try:
             return registry.sniff(found.path, self.formats)
-        except OSError:
+        except FileNotFoundError:  # it vanished
+            return None
+        except OSError as e:
+            if registry.may_claim(found.path, self.formats):
+                self.unreadable[found.path] = e.strerror or type(e).__name__
             return None
 
 

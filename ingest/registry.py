@@ -151,6 +151,12 @@ def sniff(path: Path, formats: list[Format] | None = None) -> Format | None:
     return best
 
 
+def may_claim(path: Path, formats: list[Format] | None = None) -> bool:
+    """Whether a format would look at a file of this name."""
+    suffix = path.suffix.lower()
+    return any(_may_claim(f, path, suffix) for f in (_worth_loading(path) if formats is None else formats))
+
+
 def _own(path: Path) -> Format | None:
     """The format whose own name the file has, if that format is sure of it."""
     for pattern, name in _OWN_NAMES:

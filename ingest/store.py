@@ -178,7 +178,7 @@ def _upsert_sources(
             "format": [_of(kept, f).format for f in files],
             "content_hash": pa.array([f.content_hash for f in files], pa.string()),
             "size_bytes": pa.array([f.task.size for f in files], pa.int64()),
-            "mtime": pa.array([f.task.mtime_us for f in files], pa.int64()).cast(us),
+            "mtime": pa.array([f.task.mtime_us for f in files], us),  # a cast would load pyarrow.compute
             "ingested_at": pa.array([now] * len(files), us),
             "status": [f.status for f in files],
             "n_runs": pa.array([_of(kept, f).n_runs for f in files], pa.int64()),
@@ -280,8 +280,17 @@ def count(con: duckdb.DuckDBPyConnection, table: str) -> int:
     return n
 
 
-def reject_named(con: duckdb.DuckDBPyConnection, found: scan.Found) -> None:
-    """A file that the user named and no format claims: a rejected source with its issue."""
+def reject(con: duckdb.DuckDBPyConnection, found: scan.Found, unreadable: str | None = None) -> None:
+    """A file that the user named and no format claims, or that cannot be looked at: a rejected source with its issue.
+
+    Args:
+        con: The connection that writes.
+        found: The file.
+        unreadable: Why it cannot be looked at, if that is so.
+    """
+    code, message = "unknown_format", "no format claims this file; --format names one"
+    if unreadable:
+        code, message = "unreadable", f"the file cannot be read: {unreadable}"
     path = scan.path_text(found.path)
     source_id = text_id(path, n=16)
     with transaction(con):
@@ -293,8 +302,8 @@ def reject_named(con: duckdb.DuckDBPyConnection, found: scan.Found) -> None:
             _unknown(con, source_id, found)
         con.execute(
             "insert into ingest_issues by name select ? as source_id, ? as path, 'error' as severity, "
-            "'unknown_format' as code, 'no format claims this file; --format names one' as message",
-            [source_id, path],
+            "? as code, ? as message",
+            [source_id, path, code, message],
         )
 
 

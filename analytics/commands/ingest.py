@@ -234,6 +234,7 @@ def lines(s: IngestSummary, db: Path | None = None) -> list[str]:
         out += _wrapped("issues", [f"{total:,}:", *(f"{code} {n:,}" for code, n in s.issues.most_common())])
     named = [("rejected", text) for text in s.advice[:MAX_ADVICE]]
     named += [(d.status, f"{scan.shown(d.path)}: {d.what}; {d.step}") for d in s.damaged]
+    named += [("rejected", text) for text in s.blocked[:MAX_ADVICE]]
     named += [("nothing", text) for text in s.barren[:MAX_ADVICE]]
     out += [f"{title:<9}" + "".join(c if c.isprintable() else "?" for c in text) for title, text in named]
     if (more := (s.n_damaged - len(s.damaged) if s.damaged else len(s.advice) - MAX_ADVICE)) > 0:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -69,6 +71,52 @@ def slowed(folder, db):
 def wait_for(child, n):
     for _ in range(n):
         assert "committed" in child.stderr.readline()
+
+
+KILLED = """
+import importlib, os, signal, sys
+name, function, when = sys.argv[1:4]
+module = importlib.import_module(name)
+real = getattr(module, function)
+def killed(*args, **options):
+    if when == "after":
+        real(*args, **options)
+    os.kill(os.getpid(), signal.SIGKILL)
+setattr(module, function, killed)
+from kbstats.analytics import cli
+sys.argv = ["kbstats", *sys.argv[4:]]
+cli.main()
+"""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A folder of runs with a database that nobody disturbed, and what it says."""
+    folder = tmp_path_factory.mktemp("whole")
+    fill(folder, 6)
+    db = folder / "whole.duckdb"
+    assert run("ingest", folder / "runs", "--db", db).returncode == 0
+    return folder, run("leaderboard", "--db", db, "--format", "json").stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "when"),
+    [
+        ("kbstats.analytics.warehouse", "_check_schema", "before"),  # tables are there, and nothing else
+        ("kbstats.ingest.store", "insert", "after"),
+        ("kbstats.analytics.intervals", "store", "after"),
+        ("kbstats.analytics.warehouse", "refresh", "after"),
+    ],
+)
+def test_killed_at_any_step(whole, tmp_path, module, function, when):
+    folder, said = whole
+    db = tmp_path / "a.duckdb"
+    command = [sys.executable, "-c", KILLED, module, function, when, "ingest", folder / "runs", "--db", db]
+    assert subprocess.run(list(map(str, command)), capture_output=True, timeout=120).returncode == -9
+    again = run("ingest", folder / "runs", "--db", db)
+    assert again.returncode == 0, again.stderr
+    assert run("leaderboard", "--db", db, "--format", "json").stdout == said
+    assert ask(db, "select count(*), count(distinct run_id) from runs") == [(6, 6)]
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
@@ -142,6 +190,67 @@ def test_a_folder_in_which_nothing_can_be_made(tmp_path):
     assert "/proc/kbstats.duckdb" in bad.stderr
 
 
+def unprivileged():
+    """Without what lets root pass by permissions."""
+    if os.geteuid() == 0:
+        libc = ctypes.CDLL(None)
+        for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+            libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="permissions of root are taken away by Linux's means")
+def test_what_cannot_be_read_is_rejected_and_read_once_it_can_be(tmp_path):
+    folder = fill(tmp_path, 3)
+    (folder / "level_1_problem_1_trajectory.json").chmod(0)
+    closed = tmp_path / "runs/s_all/original/closed"
+    closed.mkdir(mode=0)
+    db = tmp_path / "a.duckdb"
+    p = run("ingest", "runs", "--db", db, preexec_fn=unprivileged, cwd=tmp_path)
+    assert p.returncode == 3
+    assert "rejected runs/s_all/original/m/level_1_problem_1_trajectory.json: the file cannot be read: Permission denied; make it readable" in p.stdout
+    assert "rejected runs/s_all/original/closed: the folder cannot be entered: Permission denied; make the folder readable" in p.stdout
+    assert ask(db, "select count(*) from runs") == [(2,)]
+    (folder / "level_1_problem_1_trajectory.json").chmod(0o644)
+    closed.chmod(0o755)
+    assert run("ingest", "runs", "--db", db, preexec_fn=unprivileged, cwd=tmp_path).returncode == 0
+    assert ask(db, "select count(*) from runs") == [(3,)]
+    assert ask(db, "select count(*) from ingest_issues") == [(0,)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="permissions of root are taken away by Linux's means")
+def test_a_read_only_folder(tmp_path):
+    fill(tmp_path, 2)
+    place = tmp_path / "db"
+    place.mkdir()
+    db = place / "a.duckdb"
+    assert run("ingest", tmp_path / "runs", "--db", db).returncode == 0
+    board = run("leaderboard", "--db", db).stdout
+    for path in sorted((tmp_path / "runs").rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    db.chmod(0o444)
+    place.chmod(0o555)
+    try:
+        assert run("leaderboard", "--db", db, preexec_fn=unprivileged).stdout == board, "reading needs no more"
+        for name in (db, place / "new.duckdb"):
+            p = run("ingest", tmp_path / "runs", "--db", name, preexec_fn=unprivileged)
+            assert (p.returncode, p.stderr.count("\n")) == (1, 1)
+            assert "permission denied" in p.stderr
+            assert "or name another with --db" in p.stderr
+        p = run("ingest", tmp_path / "runs", "--db", tmp_path / "b.duckdb", preexec_fn=unprivileged)
+        assert p.returncode == 0, "traces are never written to"
+        assert sorted(p.name for p in place.iterdir()) == ["a.duckdb"]
+    finally:
+        place.chmod(0o755)
+        for path in (tmp_path / "runs", *sorted((tmp_path / "runs").rglob("*"))):
+            path.chmod(0o755)
+    db.chmod(0o644)
+    set_meta(db, derived="stale")
+    db.chmod(0o444)
+    p = run("leaderboard", "--db", db, preexec_fn=unprivileged)
+    assert (p.returncode, p.stderr.count("\n")) == (1, 1)
+    assert "open it once where it can be written" in p.stderr
+
+
 def set_meta(db, **values):
     con = duckdb.connect(str(db))
     for key, value in values.items():
@@ -176,6 +285,33 @@ def test_a_newer_database_is_refused(tmp_path):
     assert told.returncode == 1
     assert "99.0.0" in told.stderr
     assert db.read_bytes() == before
+
+
+def test_names_in_any_encoding(tmp_path):
+    """No UTF-8, line ends, quotes, control characters: each file is read, found again, and printed as one harmless line."""
+    plain = fill(tmp_path, 1) / "level_1_problem_0_trajectory.json"
+    names = [b"no\xff\xfeutf8", "\u6a21\u578b-\u00e9".encode(), "caf\u00e9".encode("latin-1"), b"two\nlines", b"it's \"quoted\"; drop table runs; --", b"\x1b[31mred", b" blank ", b"$HOME*?"]
+    for i, name in enumerate(names):
+        path = tmp_path / "runs/s_all/original" / os.fsdecode(name) / f"level_1_problem_{i + 1}_trajectory.json"
+        path.parent.mkdir()
+        document = {**trajectory(i + 1), "model_name": f"model {i}"}
+        path.write_text(json.dumps(document)[: None if i % 2 else -3])
+        os.utime(path, (time.time() - 3600,) * 2)
+    assert plain.exists()
+    db = tmp_path / "a.duckdb"
+    p = run("ingest", "runs", "--db", db, cwd=tmp_path)
+    assert p.returncode == 3
+    assert len(p.stdout.splitlines()) < 15
+    assert "\x1b" not in p.stdout
+    assert p.stdout.count("the file ends in the middle") == 4
+    assert ask(db, "select count(*) from sources") == [(9,)]
+    again = run("ingest", "runs", "--db", db, cwd=tmp_path)
+    assert "unchanged 9" in again.stdout
+    assert ask(db, "select count(*), count(distinct path) from sources where status = 'ok'") == [(5, 5)]
+    shutil.rmtree(tmp_path / "runs")
+    (tmp_path / "runs").mkdir()
+    assert "removed 9" in run("ingest", "runs", "--db", db, "--prune", cwd=tmp_path).stdout
+    assert ask(db, "select (select count(*) from runs) + (select count(*) from sources)") == [(0,)]
 
 
 def test_many_files(wh, tmp_path):

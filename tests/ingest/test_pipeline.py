@@ -233,7 +233,7 @@ def test_unknown_files_are_counted_not_kept(wh, tmp_path):
         (tmp_path / name).write_text('{"a": 1}\n')
     summary = wh.ingest(tmp_path)
     assert dict(summary.ignored) == {".txt": 2, ".so": 1, "(none)": 1, ".json": 1, ".csv": 1}
-    assert not summary.incomplete
+    assert (summary.n_damaged, len(summary.barren)) == (0, 1), "no file is at fault; the folder may be the wrong one"
     assert wh.one("select count(*) from sources") == 0
 
 
