@@ -59,7 +59,7 @@ select
     count(*) filter (where k.decisive) as runs_ended,
     count(distinct k.run_id) as runs_touched,
     count(distinct k.model) as models,
-    mode(k.failure_class) as commonest,
+    mode(k.failure_class order by k.failure_class) as commonest,
     any_value(k.evidence order by k.run_id, k.evidence) as example
 from keyed as k
 left join failure_classes as c on k.key = c.class

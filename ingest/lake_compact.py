@@ -117,9 +117,11 @@ def _write(con: duckdb.DuckDBPyConnection, table: str, files: list[str], tmp: Pa
         )
         params = {"files": files}
     else:
-        keys = [c for c in SORT_KEYS if c in lake_attach.columns(table)] if table in store.RUN_TABLES else []
-        order = f"order by {', '.join(keys)}" if keys else ""
-        select = f"{lake_attach.rows_of(table, 'p.* exclude (filename, file_row_number, place)')} {order}"
+        # the rows of a run together; what has no run in the order of the walk, as attaching it needs them
+        of_run = table in store.RUN_TABLES
+        keys = [c for c in SORT_KEYS if c in lake_attach.columns(table)] if of_run else ["l.n", "p.file_row_number"]
+        rows = lake_attach.rows_of(table, "p.* exclude (filename, file_row_number, place)")
+        select = f"{rows} order by {', '.join(keys)}"
         params = {"files": files}
     (n,) = con.execute(
         f"copy ({select}) to '{str(tmp).replace(chr(39), chr(39) * 2)}' "
