@@ -22,6 +22,8 @@ _WRONG = {
     "raised": "raised an error",
     "input_mutation": "wrote to its input",
     "cache_replay": "returned the answer of another call",
+    "stream": "left its work on a stream that nobody waits for",
+    "deferred": "gave its answer later than it returned",
     "hardcoded_weights": "ignored the weights it was given",
     "lazy": "returned an object that computes later",
     "timer": "patched the clock",

@@ -72,6 +72,7 @@ def lines(doc: dict[str, Any]) -> Iterator[str]:
     passed = [f"{c['gate']} {'ok' if c['passed'] else 'FAILED'} ({c['n']})" for c in doc["checks"]]
     yield f"  checks       {', '.join(passed)}"
     yield from _power(doc)
+    yield from _least(doc)
     if doc.get("would_pass"):
         yield f"  others       {', '.join(f'{k} {_pass(v)}' for k, v in doc['would_pass'].items())}"
     machine = doc["machine"]
@@ -125,6 +126,14 @@ def _power(doc: dict[str, Any]) -> Iterator[str]:
     found: dict[str, Any] = next((c["detail"] for c in doc["checks"] if c["gate"] == "power"), {})
     if found.get("mutants"):
         yield f"  judge        refuses {found['rejected']} of {found['mutants']} mutants of the reference"
+
+
+def _least(doc: dict[str, Any]) -> Iterator[str]:
+    """Say what the reference's work takes here at least, where it was measured."""
+    found: dict[str, Any] = next((c["detail"] for c in doc["checks"] if c["gate"] == "floor"), {})
+    if "floor_all_us" in found:
+        products = f", its products {found['floor_products_us']:.3g} us" if "floor_products_us" in found else ""
+        yield f"  at least     moving all data {found['floor_all_us']:.3g} us{products}; call {found['busy_us']:.3g} us"
 
 
 def _state(doc: dict[str, Any]) -> str:

@@ -25,6 +25,15 @@ def test_gates_verdicts_and_badges_are_documented() -> None:
     assert not [b for b in badges if b not in PAGE]
 
 
+def test_every_kind_of_hack_is_documented_and_has_words_on_the_site() -> None:
+    from kbstats.site import witness
+
+    text = "".join(p.read_text(encoding="utf-8") for p in RUNNER.glob("*.py"))
+    kinds = {*re.findall(r'Refusal\(\s*"HACK",\s*"(\w+)"', text), "stream", "deferred", "cache_replay"}
+    assert len(kinds) > 8
+    assert not [k for k in kinds if k not in PAGE or k not in witness._WRONG]
+
+
 def test_every_verdict_has_words_for_a_person() -> None:
     assert set(schema.Word.__args__) == set(show.MEANING)
 
