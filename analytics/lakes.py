@@ -64,6 +64,22 @@ def let_in(con: duckdb.DuckDBPyConnection, meta: Mapping[str, str]) -> None:
         con.execute("set allowed_directories = $1", [[f"{folder}/{table}" for table in VIEWED]])
 
 
+def refuse_alone(con: duckdb.DuckDBPyConnection) -> None:
+    """Refuse to give the file of a database away whose traces are not in it.
+
+    Raises:
+        UsageError: the database reads a lake.
+    """
+    from kbstats.ingest.errors import UsageError
+
+    if con.execute("select 1 from meta where key = $1", [_FOLDER]).fetchall():
+        raise UsageError(
+            "the traces of this database are in a lake, not in its file",
+            location="--include-db",
+            hint="ingest them into a database of their own",
+        )
+
+
 def keep_out(con: duckdb.DuckDBPyConnection, text: str, kind: str) -> None:
     """Refuse a statement of a user's that could write into the folders that `let_in` has opened.
 

@@ -111,6 +111,12 @@ class Part:
     dropped: bool = False
     """Rows of replaced sources were left out when it was made: kernels may be left that nothing mentions."""
     made: dict[str, Any] = field(default_factory=dict)
+    """When, of how much, and by which `readers`."""
+
+    @property
+    def readers(self) -> str:
+        """The fingerprint of the readers that made it (`readers.fingerprint`); empty where there were several."""
+        return str(self.made.get("readers", ""))
 
     @property
     def key(self) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kbstats.ingest import aliases, lake_views, pipeline, store
+from kbstats.ingest import aliases, lake_views, pipeline, readers, store
 from kbstats.ingest.batch import columns_of
 from kbstats.ingest.decoding import Chunk, FileResult, Task
 from kbstats.ingest.errors import KbstatsError
@@ -97,6 +97,8 @@ def attach(con: duckdb.DuckDBPyConnection, lake: Lake) -> Attached:
         lake_views.define(con, lake, parts)
         con.execute("insert or replace into meta values (?, ?)", [META, state(lake, parts)])
         con.execute("delete from meta where key = 'model_aliases'")
+        by = {p.readers for p in parts}
+        readers.note(con, by.pop() if len(by) == 1 else "")
     aliases.apply(con)
     links = pipeline.settle(con, leftovers=dead or any(p.dropped for p in parts))
     have = {r[0] for r in con.execute("select path from sources").fetchall()}

@@ -100,7 +100,7 @@ def _merge(con: duckdb.DuckDBPyConnection, lake: Lake, parts: list[Part]) -> Par
             tables,
             replaces=tuple(p.key for p in parts),
             dropped=lake_attach.replaced(con) or any(p.dropped for p in parts),
-            made={"of": len(parts)},
+            made={"of": len(parts), "readers": parts[0].readers if len({p.readers for p in parts}) == 1 else ""},
         )
     )
 

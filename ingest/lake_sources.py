@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kbstats.ingest import readers
 from kbstats.ingest.lake import SOURCES, Lake, Shard
 from kbstats.ingest.store import Known
 
@@ -32,6 +33,7 @@ def entries(lake: Lake, shard: Shard) -> dict[str, Entry]:
     found: dict[str, Entry] = {}
     for part in lake.parts():  # oldest first: the newest stays
         table = pq.read_table(lake.file(SOURCES, part))
+        again = part.readers != readers.fingerprint()
         # whichever shard wrote them: there may have been another number of shards
         own = [shard.holds(path) for path in table["path"].to_pylist()]
         for row in table.filter(own).to_pylist():
@@ -39,7 +41,7 @@ def entries(lake: Lake, shard: Shard) -> dict[str, Entry]:
                 row["path"],
                 Known(
                     row["format"],
-                    row["content_hash"],
+                    readers.AGAIN if again and row["content_hash"] is not None else row["content_hash"],
                     row["size_bytes"] or 0,
                     us_of(row["mtime"]),
                     us_of(row["ingested_at"]),

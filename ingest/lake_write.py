@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kbstats.ingest import aliases, archives, folders, pipeline, registry, scan
+from kbstats.ingest import aliases, archives, folders, pipeline, readers, registry, scan
 from kbstats.ingest.batch import PARTIAL, REJECTED, Batch, to_arrow
 from kbstats.ingest.decoding import Chunk, FileResult, Task
 from kbstats.ingest.hashing import text_id
@@ -69,7 +69,8 @@ class _Writer:
         merged[SOURCES] = table_of(rows, now)
         digest = hashlib.sha256("\n".join(sorted(f"{r['source_id']} {r['content_hash']}" for r in rows)).encode())
         name = f"{us_of(now):016d}-{digest.hexdigest()[:12]}"
-        part = self.lake.commit(self.shard.name, name, merged, made={"at": now.isoformat(), "bytes_read": self.size})
+        made = {"at": now.isoformat(), "bytes_read": self.size, "readers": readers.fingerprint()}
+        part = self.lake.commit(self.shard.name, name, merged, made=made)
         self.chunks, self.extra, self.size = [], [], 0
         return part
 
@@ -156,7 +157,7 @@ def ingest_shard(
     """Decode one share of the files under some paths into a lake.
 
     A file that the lake holds as it is now is skipped, whichever shard wrote it, so the number of
-    shards may change and a stopped shard goes on where it was.
+    shards may change and a stopped shard goes on where it was. One that other readers read is read again.
 
     Args:
         paths: Files and folders, the same for all shards.

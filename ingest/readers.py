@@ -42,6 +42,11 @@ def fingerprint() -> str:
     return h.hexdigest()
 
 
+def note(con: duckdb.DuckDBPyConnection, readers: str) -> None:
+    """Say who read what the tables hold: a fingerprint, or an empty text for several."""
+    con.execute("insert or replace into meta values (?, ?)", [_KEY, readers])
+
+
 def check(con: duckdb.DuckDBPyConnection) -> None:
     """Mark all sources to be read again, if others read them."""
     found = con.execute("select value from meta where key = ?", [_KEY]).fetchall()
@@ -49,4 +54,4 @@ def check(con: duckdb.DuckDBPyConnection) -> None:
         return
     with transaction(con):
         con.execute("update sources set content_hash = ? where content_hash is not null", [AGAIN])
-        con.execute("insert or replace into meta values (?, ?)", [_KEY, fingerprint()])
+        note(con, fingerprint())

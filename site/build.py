@@ -47,6 +47,7 @@ def build(db: Path, out: Path, *, force: bool = False, parallel: bool = True, **
         UsageError: the folder holds something else, or options contradict each other.
         KbstatsError: a gate of the publication does not hold.
     """
+    from kbstats.analytics import lakes
     from kbstats.analytics.warehouse import open_read
     from kbstats.site import gates
     from kbstats.site.context import Site
@@ -57,6 +58,8 @@ def build(db: Path, out: Path, *, force: bool = False, parallel: bool = True, **
     folder = Folder(out, force=force)
     con = open_read(db, sealed=True)  # read-only alone still reads any file
     try:
+        if options.include_db:
+            lakes.refuse_alone(con)
         site = Site(con, options, folder)
         gates.check(site)
         nav = tuple((p.nav, p.path) for p in registry() if p.nav)

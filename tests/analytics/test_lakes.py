@@ -83,6 +83,13 @@ def test_pages_of_runs_are_the_same(made, tmp_path):
     assert differ == []
 
 
+def test_its_file_is_not_published(kbstats, made, tmp_path):
+    words = ["site", "build", "--no-redact", "--include-db", "-o", tmp_path / "s"]
+    done = kbstats(*words, "--db", made / "l.duckdb")
+    assert done.returncode == 2
+    assert "the traces of this database are in a lake" in " ".join(done.stderr.split())
+
+
 def test_a_query_reads_the_lake_and_nothing_else(kbstats, made, tmp_path):
     place = made / "it's a [lake]" / "turns" / "new.csv"
     assert ask(made / "l.duckdb", "select count(*) from tool_calls", sealed=True)[0][0] > 0

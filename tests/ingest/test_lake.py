@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from kbstats.ingest import lake_attach, lake_compact
+from kbstats.ingest import lake_attach, lake_compact, readers
 from kbstats.ingest.errors import KbstatsError, UsageError
 from kbstats.ingest.lake import Lake, Shard
 from kbstats.ingest.lake_write import ingest_shard
@@ -135,6 +135,20 @@ def test_a_part_without_its_manifest_does_not_count(wh, runs, tmp_path):
     ingest_shard([runs], lake.folder, Shard(0, 1))
     assert lake_attach.attach(wh.con, lake).runs == n
     assert len(list((lake.folder / "runs").rglob("*.parquet"))) == 1, "what the killed one left is deleted"
+
+
+def test_what_other_readers_have_read_is_read_again(wh, runs, tmp_path, monkeypatch):
+    lake = Lake.make(tmp_path / "lake")
+    n = ingest_shard([runs], lake.folder, Shard(0, 1)).new
+    ingest_shard([runs], lake.folder, Shard(0, 1))  # what was read within two seconds of its change is looked at twice
+    monkeypatch.setattr(readers, "fingerprint", lambda: "others")
+    assert ingest_shard([runs], lake.folder, Shard(1, 2)).changed + ingest_shard([runs], lake.folder, Shard(0, 2)).changed == n
+    lake_compact.compact(lake)
+    (part,) = lake.parts()
+    assert part.readers == "", "old and new ones"
+    assert ingest_shard([runs], lake.folder, Shard(0, 1)).changed == n
+    lake_attach.attach(wh.con, lake)
+    assert wh.one("select count(*) from sources") == n
 
 
 @pytest.mark.parametrize("text", ["", "1", "3/2", "-1/2", "0/0", "a/b", "1/2/3", "1.0/2", "½/2"])
