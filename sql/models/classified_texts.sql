@@ -4,7 +4,7 @@
 -- stored: yes
 -- changes: run_id
 create or replace view classified_texts as
--- first_rule and rule_words hold the rules as constants: analytics/taxonomy.py writes them.
+-- rule_words and the macros of rules hold the rules as constants: analytics/taxonomy.py writes them, one a field.
 with calls as (
     select
         run_id, turn, seq, result_text as body, metadata ->> '$.error' as code,
@@ -17,10 +17,10 @@ with calls as (
 call_rules as (
     select
         *,
-        first_rule('text', body) as by_text,
-        first_rule('harness', substr(body, own + 1)) as by_harness,
-        first_rule('diagnostic', line) as by_line,
-        first_rule('metadata_error', code) as by_code
+        text_rule(body) as by_text,
+        harness_rule(substr(body, own + 1)) as by_harness,
+        diagnostic_rule(line) as by_line,
+        metadata_error_rule(code) as by_code
     from calls
 ),
 call_hits as (
@@ -33,7 +33,8 @@ call_hits as (
 ),
 other_hits as (
     select run_id, turn, seq, origin, min(rule) as rule, min_by(field, rule) as field, min_by(body, rule) as body, min_by(base, rule) as base
-    from (select *, first_rule(field, body) as rule from failure_texts where origin <> 'tool')
+    -- distinct ends the branches of failure_texts: else each of them prepares all rules for itself
+    from (select *, first_rule(field, body) as rule from (select distinct * from failure_texts where origin <> 'tool'))
     group by run_id, turn, seq, origin
 ),
 hits as (
