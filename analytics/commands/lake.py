@@ -17,8 +17,9 @@ def attach_command(
     folder: Folder,
     db: Annotated[Path | None, typer.Option(help="Database file.  [default: $KBSTATS_DB or kbstats.duckdb]")] = None,
 ) -> None:
-    """Fill a database from a lake: the same tables and views as one plain ingest of the same files.
+    """Put a database over a lake: the same tables and views as one plain ingest of the same files.
 
+    What belongs to a run stays in the lake's files, and is read there; after new shards or a merge, attach again.
     `--db DIR` of any other command does this in the lake's own folder, whenever the lake has changed.
 
     Example: kbstats lake attach lake/ --db lake.duckdb
