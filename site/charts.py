@@ -52,6 +52,10 @@ _CONFIG: dict[str, Any] = {
     "text": {"color": INK},
 }
 
+WIDTH = 400
+"""Pixels of a chart's own area: with its axis no chart is wider than 460, so that its 12 px letters can still be
+read where a phone shows it at four fifths."""
+
 _ID = re.compile(r'(?<=\bid=")[^"]+(?=")|(?<=url\(#)[^)"]+(?=\))|(?<=href="#)[^"]+(?=")')
 
 
@@ -156,7 +160,7 @@ def speedups(rows: Sequence[tuple[str, float, bool]], label: str, per_decade: in
             scale=alt.Scale(domain=["counted", "withdrawn"], range=[INK, CLAIMED]),
             legend=None,  # the caption says it: a legend's text is measured with another font than the reader's
         ),
-    ).properties(width=560, height=44)
+    ).properties(width=WIDTH, height=44)
     return svg(
         chart.facet(
             row=alt.Row(
@@ -171,12 +175,13 @@ def speedups(rows: Sequence[tuple[str, float, bool]], label: str, per_decade: in
     )
 
 
-def _names(names: Sequence[str]) -> Any:
-    """An axis of names with room for the widest reader's font: the renderer measures with its own."""
+def _named(base: Any, y: Any, half: int) -> Any:
+    """The names above their rows, `half` a mark's height away: beside them they would halve the chart on a phone."""
     import altair as alt
 
-    room = min(280, 7.4 * max(map(len, names), default=0))
-    return alt.Axis(ticks=False, domain=False, labelColor=INK, minExtent=room, labelLimit=280)
+    return base.mark_text(align="left", baseline="bottom", dy=-half, color=INK, fontSize=12, limit=WIDTH).encode(
+        y=y, x=alt.value(0), text="name:N"
+    )
 
 
 def bars(rows: Sequence[tuple[str, str, int]], label: str, title: str) -> Markup:
@@ -186,11 +191,10 @@ def bars(rows: Sequence[tuple[str, str, int]], label: str, title: str) -> Markup
     data = [{"name": n, "group": g, "n": k} for n, g, k in rows]
     groups = list(dict.fromkeys(g for _, g, _ in rows))
     tones = [INK, "var(--tone-2)", "var(--tone-3)", "var(--tone-4)", "var(--tone-5)", CLAIMED]
-    base = alt.Chart(alt.InlineData(values=data)).encode(
-        y=alt.Y("name:N", sort=None, title=None, axis=_names([r[0] for r in rows])),
-        x=alt.X("n:Q", title=title, axis=alt.Axis(tickMinStep=1, format="d", tickCount=6)),
-    )
-    bar = base.mark_bar(height=11).encode(
+    plain = alt.Chart(alt.InlineData(values=data))
+    y = alt.Y("name:N", sort=None, title=None, axis=None)
+    base = plain.encode(y=y, x=alt.X("n:Q", title=title, axis=alt.Axis(tickMinStep=1, format="d", tickCount=6)))
+    bar = base.mark_bar(height=9).encode(
         color=alt.Color(
             "group:N",
             scale=alt.Scale(domain=groups, range=tones[: len(groups)]),
@@ -198,7 +202,7 @@ def bars(rows: Sequence[tuple[str, str, int]], label: str, title: str) -> Markup
         )
     )
     text = base.mark_text(align="left", dx=4, color=INK, fontSize=12).encode(text="n:Q")
-    return svg((bar + text).properties(width=480, height=alt.Step(18)), label)
+    return svg((bar + text + _named(plain, y, 5)).properties(width=WIDTH, height=alt.Step(32)), label)
 
 
 def pareto(rows: Sequence[dict[str, Any]], title: str, label: str) -> Markup:
@@ -226,7 +230,7 @@ def pareto(rows: Sequence[dict[str, Any]], title: str, label: str) -> Markup:
         .mark_text(align="left", dx=8, dy=-6, fontSize=12)
         .encode(x=x, y=y, text="model:N", color=colour)
     )
-    return svg((line + dots + names).properties(width=480, height=180), label)
+    return svg((line + dots + names).properties(width=WIDTH, height=180), label)
 
 
 def anytime(rows: Sequence[dict[str, Any]], label: str) -> Markup:
@@ -251,7 +255,7 @@ def anytime(rows: Sequence[dict[str, Any]], label: str) -> Markup:
             ),
         )
     )
-    return svg(line.properties(width=480, height=140), label)
+    return svg(line.properties(width=WIDTH, height=140), label)
 
 
 def pairs(rows: Sequence[dict[str, Any]], label: str) -> Markup:
@@ -261,7 +265,7 @@ def pairs(rows: Sequence[dict[str, Any]], label: str) -> Markup:
     base = alt.Chart(alt.InlineData(values=list(rows)))
     dots = base.mark_point(filled=True, size=26, opacity=1).encode(
         x=alt.X("pair:Q", title="pair, in order of time", axis=alt.Axis(tickMinStep=1, format="d", grid=False)),
-        y=alt.Y("ratio:Q", title="reference / candidate", scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=4)),
+        y=alt.Y("ratio:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=4)),
         color=alt.Color(
             "status:N",
             scale=alt.Scale(domain=["kept", "dropped"], range=[INK, CLAIMED]),
@@ -269,8 +273,15 @@ def pairs(rows: Sequence[dict[str, Any]], label: str) -> Markup:
         ),
     )
     return svg(
-        dots.properties(width=560, height=90)
-        .facet(row=alt.Row("baseline:N", title=None, header=alt.Header(labelAngle=0, labelAlign="left")), spacing=14)
+        dots.properties(width=WIDTH, height=90)
+        .facet(
+            row=alt.Row(
+                "baseline:N",
+                title=None,
+                header=alt.Header(labelOrient="top", labelAnchor="start"),
+            ),
+            spacing=14,
+        )
         .resolve_scale(y="independent"),
         label,
     )
@@ -290,7 +301,7 @@ def clocks(rows: Sequence[dict[str, Any]], label: str) -> Markup:
             detail="baseline:N",
         )
     )
-    return svg(line.properties(width=560, height=60), label)
+    return svg(line.properties(width=WIDTH, height=60), label)
 
 
 def dumbbells(rows: Sequence[dict[str, Any]], label: str) -> Markup:
@@ -298,22 +309,28 @@ def dumbbells(rows: Sequence[dict[str, Any]], label: str) -> Markup:
     import altair as alt
 
     base = alt.Chart(alt.InlineData(values=[r for r in rows if r.get("measured") or r.get("claimed")]))
-    y = alt.Y("name:N", sort=None, title=None, axis=_names([r["name"] for r in rows]))
-    scale = alt.Scale(type="log", nice=True)
+    y = alt.Y("name:N", sort=None, title=None, axis=None)
+    known = [v for r in rows for v in (r.get(k) for k in ("claimed", "measured", "lo", "hi")) if v]
+    low, high = min([0.5, *known]) / 1.15, max([2.0, *known]) * 1.15
+    scale = alt.Scale(type="log", nice=False, domain=[low, high])
+    steps = [m * 10**e for e in range(-4, 7) for m in (1, 3) if low <= m * 10**e <= high]
+    # Beyond four decades the threes would stand on each other.
+    ticks = steps if len(steps) <= 8 else [v for v in steps if math.log10(v).is_integer()]
+    axis = alt.Axis(values=ticks, labelExpr="format(datum.value, datum.value >= 1000 ? ',.0f' : '~g') + '×'")
     x_title = "speedup (log scale)"
     timed = base.transform_filter("isValid(datum.measured)")
     said = base.transform_filter("isValid(datum.claimed)")
     rule = (
         timed.transform_filter("isValid(datum.claimed)")
         .mark_rule(color=HAIR)
-        .encode(y=y, x=alt.X("claimed:Q", scale=scale, title=x_title), x2="measured:Q")
+        .encode(y=y, x=alt.X("claimed:Q", scale=scale, title=x_title, axis=axis), x2="measured:Q")
     )
     span = (
         timed.transform_filter("isValid(datum.lo) && isValid(datum.hi)")
         .mark_rule(strokeWidth=4)
         .encode(
             y=y,
-            x=alt.X("lo:Q", scale=scale, title=x_title),
+            x=alt.X("lo:Q", scale=scale, title=x_title, axis=axis),
             x2="hi:Q",
             color=alt.Color(
                 "status:N",
@@ -322,17 +339,20 @@ def dumbbells(rows: Sequence[dict[str, Any]], label: str) -> Markup:
             ),
         )
     )
-    refused = alt.condition("isValid(datum.measured)", alt.value(CLAIMED), alt.value(REFUTED))
+    refused = alt.condition(
+        "!isValid(datum.measured) && datum.status == 'refuted'", alt.value(REFUTED), alt.value(CLAIMED)
+    )
     claim = said.mark_point(shape="circle", filled=False, size=60, strokeWidth=2).encode(
-        y=y, x=alt.X("claimed:Q", scale=scale, title=x_title), color=refused
+        y=y, x=alt.X("claimed:Q", scale=scale, title=x_title, axis=axis), color=refused
     )
     dot = timed.mark_point(filled=True, size=44, opacity=1).encode(
         y=y,
-        x=alt.X("measured:Q", scale=scale, title=x_title),
+        x=alt.X("measured:Q", scale=scale, title=x_title, axis=axis),
         color=alt.Color(
             "status:N",
             scale=alt.Scale(domain=["confirmed", "refuted", "other"], range=[VERIFIED, REFUTED, INK]),
             legend=None,
         ),
     )
-    return svg((rule + span + claim + dot).properties(width=520, height=alt.Step(24)), label)
+    drawn = rule + span + claim + dot + _named(base, y, 6)
+    return svg(drawn.properties(width=WIDTH, height=alt.Step(34)), label)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from kbstats.site.context import Site
 
-_TONES = {"refuted": 0, "open": 1, "verified": 2}
+_TONES = {"refuted": 0, "verified": 1, "open": 2}
 
 
 class Result(NamedTuple):
@@ -34,9 +34,14 @@ def _flat(text: str | None) -> list[tuple[str, str]]:
         return [("detail", text or "")]
     if not isinstance(value, dict):
         return [("detail", json.dumps(value, ensure_ascii=False))]
-    return [
-        (spaced(k), v if isinstance(v, str) else json.dumps(v, ensure_ascii=False)) for k, v in sorted(value.items())
-    ]
+    return [(spaced(k), _said(v)) for k, v in sorted(value.items())]
+
+
+def _said(value: Any) -> str:
+    """A value of a foreign document; a fraction to four digits, the whole of it stands in the JSON below."""
+    if isinstance(value, str):
+        return value
+    return fmt.sig(value, 4) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
 
 
 def _machine(value: Any) -> list[tuple[str, str]]:
@@ -49,8 +54,35 @@ def _machine(value: Any) -> list[tuple[str, str]]:
 def ordered(site: Site) -> list[dict[str, Any]]:
     """Results, refusals first, with the runs that submitted the kernel."""
     runs = site.groups("submitted_kernel_sha256")
-    rows = [{**v, "tone": words.verdict_tone(v), "runs": runs.get(v["kernel_sha256"], [])} for v in site.verifications]
-    return sorted(rows, key=lambda v: (_TONES[v["tone"]], v["problem_name"] or "", v["verification_id"]))
+    rows = [
+        {
+            **v,
+            "tone": words.verdict_tone(v),
+            "undecided": words.undecided(v),
+            "runs": runs.get(v["kernel_sha256"], []),
+        }
+        for v in site.verifications
+    ]
+    return sorted(
+        rows,
+        key=lambda v: (v["undecided"] != "", _TONES[v["tone"]], v["problem_name"] or "", v["verification_id"]),
+    )
+
+
+def of_claims(runs: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """Runs claimed correct by what re-running made of them; each counts once, and the parts add up to `claimed`."""
+    out = dict.fromkeys(("claimed", "wrong", "slow", "confirmed", "undecided", "waiting"), 0)
+    for r in (r for r in runs if r["counts"]["claimed"]):
+        out["claimed"] += 1
+        if "refuted" in (r["blocks_correctness"] or ()):
+            out["wrong"] += 1
+        elif "refuted_speed" in (r["blocks_speed"] or ()):
+            out["slow"] += 1
+        elif r["counts"]["verified"]:
+            out["confirmed"] += 1
+        else:
+            out["undecided" if r["verifications"] else "waiting"] += 1
+    return out
 
 
 def table_of(value: Any) -> list[dict[str, Any]]:
@@ -141,7 +173,8 @@ class VerificationPage(Page):
         """The list, and a dumbbell a result and baseline."""
         from kbstats.site import charts
 
-        points = dumbbells(site, rows, documents)
+        # A result that another replaced would draw its kernel twice; where none decides, all are there is.
+        points = dumbbells(site, [v for v in rows if not v["undecided"]] or rows, documents)
         chart = (
             charts.dumbbells(
                 points, "Claimed and measured speedup of each re-run kernel, a line a baseline, on a log axis."
@@ -149,9 +182,8 @@ class VerificationPage(Page):
             if points
             else None
         )
-        tones = {t: sum(v["tone"] == t for v in rows) for t in _TONES}
-        claimed = sum(r["counts"]["claimed"] for r in site.runs)
-        return site.page("verification.html", self.path, rows=rows, chart=chart, tones=tones, claimed=claimed)
+        idle = sum(bool(v["undecided"]) for v in rows)
+        return site.page("verification.html", self.path, rows=rows, chart=chart, claims=of_claims(site.runs), idle=idle)
 
     def result(self, site: Site, path: str, v: dict[str, Any], rows: Result) -> str:
         """One result: gates, pairs, clocks, machine."""
@@ -160,7 +192,7 @@ class VerificationPage(Page):
         pairs = rows.timings
         dots = [
             {
-                "baseline": site.label(t["baseline"]),
+                "baseline": f"against {site.label(t['baseline'])}",
                 "pair": t["pair"],
                 "ratio": t["ref_us"] / t["cand_us"],
                 "status": "dropped" if t["kept"] is False else "kept",

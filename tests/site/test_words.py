@@ -200,3 +200,42 @@ def test_the_tone_of_a_result_is_what_the_models_let_it_count_for():
     assert tone("SLOWER_THAN_CLAIMED", ranks=True, refutes=True) == "refuted"
     assert tone("SLOWER_THAN_CLAIMED", ranks=True) == "verified"  # measured on another GPU than the claim's
     assert tone("INCONCLUSIVE", ranks=True) == "open"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"decides": True}, ""),
+        ({"device": "cpu", "gpu_model": None}, "not measured on a GPU"),
+        ({"sandbox_ok": False}, "measured without the sandbox"),
+        ({"speedup_lo": None}, "timed without an interval"),
+        ({}, "replaced by another result of this kernel"),
+    ],
+)
+def test_a_result_that_decides_nothing_says_why(change, why):
+    from kbstats.site.words import undecided
+
+    row = {"decides": False, "device": "cuda:0", "gpu_model": "H200", "sandbox_ok": True}
+    row |= {"speedup": 2.0, "speedup_lo": 1.9, "speedup_hi": 2.1}
+    assert undecided(row | change) == why
+
+
+def test_claims_are_counted_once_each_by_what_a_re_run_made_of_them():
+    from kbstats.site.pages.verification import of_claims
+
+    def run(*, claimed=1, verified=0, wrong=(), slow=(), results=()):
+        counts = {"claimed": claimed, "verified": verified}
+        return {"counts": counts, "blocks_correctness": wrong, "blocks_speed": slow, "verifications": results}
+
+    found = of_claims(
+        [
+            run(),
+            run(results=("x",)),
+            run(verified=1, results=("x",)),
+            run(verified=1, slow=["refuted_speed"], results=("x",)),  # right: it ranks with what was measured
+            run(wrong=["refuted"], slow=["no_kernel_launched"], results=("x", "y")),
+            run(slow=None, wrong=None),
+            run(claimed=0, wrong=["refuted"], results=("x",)),
+        ]
+    )
+    assert found == {"claimed": 6, "wrong": 1, "slow": 1, "confirmed": 1, "undecided": 1, "waiting": 2}
