@@ -10,14 +10,11 @@ import io
 import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 from kbstats.ingest.errors import KbstatsError
 from typer.core import TyperGroup
-
-if TYPE_CHECKING:
-    import click
 
 COMMANDS = (
     "ingest", "leaderboard", "failures", "audit", "compare", "show", "annotate", "export", "sql", "doctor", "demo",
@@ -32,7 +29,7 @@ GROUPS = ("verify", "site", "lake")
 class Commands(TyperGroup):
     """A group whose help says of each command all that its first paragraph says, over as many lines as it takes."""
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the section; the base class cuts each description to what is left of a line."""
         rows = [(name, self.commands[name]) for name in self.list_commands(ctx)]
         told = [(name, " ".join((c.help or "").split("\n\n")[0].split())) for name, c in rows if not c.hidden]
