@@ -20,3 +20,23 @@ def test_never_below_two_percent_and_mid_run_timings_do_not_count(db):
     db.add("metrics", run_id="b", turn=1, name="runtime.mean", value=100.0)
     db.add("metrics", run_id="b", turn=1, name="runtime.std", value=90.0)
     assert db.rows("from run_noise") == [("a", 0.02)]
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "trials", "band"),
+    [
+        (100.0, 10.0, None, 0.196),  # no number of trials: one
+        (100.0, 10.0, 1.0, 0.196),
+        (100.0, 10.0, 0.0, 0.196),
+        (100.0, 10.0, 4.0, 0.098),
+        (0.5, 0.05, None, 0.196),  # half a microsecond is a time
+        (0.0, 1.0, None, None),
+        (100.0, None, None, None),  # no spread, no row
+    ],
+)
+def test_what_the_band_rests_on(db, mean, std, trials, band):
+    """1.96 · (std / mean) / √trials."""
+    for name, value in (("mean", mean), ("std", std), ("trials", trials)):
+        if value is not None:
+            db.add("metrics", run_id="a", name=f"runtime.{name}", value=value)
+    assert [r[0] for r in db.rows("select noise_band from run_noise")] == ([] if band is None else [pytest.approx(band)])
