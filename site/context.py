@@ -7,11 +7,12 @@ import hashlib
 import sys
 from collections import Counter
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jinja2
 from kbstats.analytics.warehouse import version
-from kbstats.site import blocks, changes, fmt, read, words
+from kbstats.site import blocks, changes, fmt, read, templating, words
 from kbstats.site.cache import Compiled
 from kbstats.site.doubts import Doubts
 from kbstats.site.highlight import Highlighter
@@ -19,18 +20,19 @@ from kbstats.site.queries import Queries
 from kbstats.site.read import Row, grouped
 from kbstats.site.redact import Redactor, own_names
 from kbstats.site.slugs import Slugs
+from kbstats.site.templating import Environment
 from kbstats.site.text import Clean, one_line, visible
-from markupsafe import Markup
 
 if TYPE_CHECKING:
     import duckdb
     from kbstats.site.options import Options
     from kbstats.site.output import Folder
+    from markupsafe import Markup
 
 TRUST_LEVELS = ("claimed", "audited", "verified")
 
 
-_COMPILED = Compiled(jinja2.__version__, sys.version)
+_COMPILED = Compiled(jinja2.__version__, sys.version, Path(templating.__file__).read_text(encoding="utf-8"))
 
 
 class Site(Queries):
@@ -58,7 +60,6 @@ class Site(Queries):
         self.root = self.run_path = ""
         self.in_turn = False
         self._attached: dict[str, str] = {}
-        self._shown: set[str] = set()
         self.board_cache = {}
         self._sources: dict[str, tuple[Clean, Counter[str]]] = {}
         self._load()
@@ -181,12 +182,7 @@ class Site(Queries):
     # ------------------------------------------------------------------ text
     def text(self, value: str) -> str:
         """Foreign text as it may stand on a page, before escaping."""
-        if type(value) is Clean or value in self._shown:
-            return value
-        text = self.redact(visible(value))
-        if text is value and len(value) < 200 and len(self._shown) < 200_000:
-            self._shown.add(value)  # labels, units and names come by the thousand
-        return text
+        return value if type(value) is Clean else self.redact(visible(value))
 
     def source(self, kernel: Row) -> str:
         """A kernel's source as it may be shown; what it hides counts on each page that shows it."""
@@ -229,25 +225,11 @@ class Site(Queries):
         below = path[len(root) :].lstrip("/\\") if root and path.startswith(root) else ""
         return self.text(below or path.replace("\\", "/").rpartition("/")[2])
 
-    def _finalize(self, value: Any) -> Any:
-        """Applied to every expression of every template: no text reaches a page around it."""
-        if isinstance(value, Markup):
-            return value
-        if isinstance(value, str):
-            return self.text(value)
-        if value is None:
-            return fmt.UNKNOWN
-        if isinstance(value, bool):
-            return "yes" if value else "no"
-        return value
-
     def _environment(self) -> jinja2.Environment:
-        env = jinja2.Environment(
+        env = Environment(
+            self.text,
             loader=jinja2.PackageLoader("kbstats.site", "templates"),
-            autoescape=True,
             auto_reload=False,
-            undefined=jinja2.StrictUndefined,
-            finalize=self._finalize,
             trim_blocks=True,
             lstrip_blocks=True,
             keep_trailing_newline=True,

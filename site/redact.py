@@ -14,6 +14,11 @@ from kbstats.site.private import KINDS, Kind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+SHORT = 200
+"""Characters up to which a text with nothing to hide is remembered: labels, units and names come by the thousand."""
+MOST = 20_000
+"""Texts that are remembered."""
+
 
 def _literal(text: str) -> str:
     """A literal for RE2: every other character than letters and digits by its code."""
@@ -83,8 +88,10 @@ class Redactor:
         for kind, probe in self._probed:
             if any(n in low for n in kind.needles) or (probe is not None and probe.search(low)):
                 found = kind.pattern.sub(_replace(kind, self.hits), found)
-        if found is text and len(text) < 200 and len(self._clean) < 200_000:
-            self._clean.add(text)  # labels, units and names come by the thousand
+        if found is text and len(text) < SHORT:
+            if len(self._clean) >= MOST:
+                self._clean.clear()
+            self._clean.add(text)
         return found
 
     def take(self) -> dict[str, int]:
