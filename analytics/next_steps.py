@@ -148,6 +148,7 @@ def _without(db: Path, here: Here) -> Advice:
         steps += [
             Step("kbstats ingest PATH", "read a folder of traces into a database"),
             Step("kbstats demo", "try it all on samples"),
+            Step("kbstats samples", "copy the samples here, to try one command after the other"),
         ]
     return Advice(facts, steps)
 

@@ -60,8 +60,8 @@ def change(db: Path, *statements: str) -> None:
 
 def test_nothing_here(kbstats, tmp_path: Path) -> None:
     out = told(kbstats, tmp_path)
-    assert "kbstats demo" in out
-    assert "kbstats ingest PATH" in out
+    for step in ("kbstats demo", "kbstats samples", "kbstats ingest PATH"):
+        assert step in out
     assert not list(tmp_path.iterdir())
 
 
@@ -141,6 +141,7 @@ def test_an_empty_database(kbstats, tmp_path: Path) -> None:
         p = kbstats(*command, cwd=tmp_path)
         assert p.returncode == 0
         assert "kbstats ingest PATH" in one_line(p.stderr), command
+    assert "holds no runs" in kbstats("site", "build", "-o", "site", cwd=tmp_path).stderr
     sample(tmp_path)
     assert "kbstats ingest ." in told(kbstats, tmp_path)
 
@@ -218,6 +219,16 @@ def test_no_gpu(kbstats, tmp_path: Path) -> None:
     out = " ".join(kbstats("doctor", cwd=tmp_path, env={"PATH": "/nowhere", "CUDA_VISIBLE_DEVICES": ""}).stdout.split())
     assert "kbstats verify plan" in out
     assert "CUDA toolkit" in out  # no nvcc
+
+
+def test_the_samples_are_copied_once_and_nothing_is_written_over(kbstats, tmp_path: Path) -> None:
+    assert [line.split()[0] for line in kbstats("samples", cwd=tmp_path).stdout.splitlines()] == ["runs/", "problems/", "verifications/"]
+    assert "verification 1" in told(kbstats, tmp_path)
+    p = kbstats("samples", cwd=tmp_path)
+    assert (p.returncode, "name another folder" in one_line(p.stderr)) == (2, True)
+    (tmp_path / "file").touch()
+    p = kbstats("samples", "file/x", cwd=tmp_path)
+    assert (p.returncode, "cannot be copied to file/x" in one_line(p.stderr)) == (1, True)
 
 
 def test_verify_without_references(kbstats, filled: Path) -> None:

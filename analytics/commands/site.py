@@ -40,7 +40,8 @@ def build(
 
     Example: kbstats site build -o board/ --title "Our kernels"
     """
-    from kbstats.analytics.warehouse import default_db
+    from kbstats.analytics import offers
+    from kbstats.analytics.warehouse import default_db, open_read
     from kbstats.site import fmt
     from kbstats.site.build import build as build_site
 
@@ -55,6 +56,9 @@ def build(
         require_verified=require_verified,
         fail_on=tuple(fail_on or ()),
     )
+    with open_read(db or default_db()) as con:
+        for line in offers.missing(con, {}):
+            print(f"kbstats: {line}", file=sys.stderr)
     if not redact:
         print("nothing was hidden (--no-redact)", file=sys.stderr)
     elif report.hidden:
