@@ -38,11 +38,12 @@ class Popcornbench(Format):
 
     def companions(self, path: Path) -> Iterable[Path]:
         """The last submitted kernel, a search's progress, and the sweep's configuration up to three folders above."""
-        kernel = path.with_name(path.name.replace("_trajectory.json", "_kernel.py"))
-        if kernel != path:
-            progress = path.with_name(path.name.replace("_trajectory.json", PROGRESS))
-            yield from (p for p in (kernel, progress) if folders.has(p))
-        if (config := _config_above(path.parent)) is not None:
+        name, folder = path.name, path.parent
+        if "_trajectory.json" in name:  # a path is made for what is there alone: that takes longer than all the rest
+            there = folders.names(folder)
+            beside = (name.replace("_trajectory.json", end) for end in ("_kernel.py", PROGRESS))
+            yield from (p for n in beside if n in there and (p := path.with_name(n)).is_file())
+        if (config := _config_above(folder)) is not None:
             yield config
 
     def read(self, source: Source, batch: Batch) -> None:
