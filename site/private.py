@@ -46,13 +46,13 @@ _SPACED = r"(?:(?:\\? [\w.'-]+){1,3}(?=[/\\])|(?:\\? [A-Z][\w.'-]*){1,3}(?=\\{0,
 _SEG = rf"{_CHAR}+{_SPACED}"
 _ROOTS = (
     r"(?:(?:export|usr|var|data|nfs|gpfs|lustre|workspace|mnt|media|net|private|volumes|system/volumes/data|srv|afs|work)"
-    rf"{_SEP})?(?:home\d*|users|u|scratch)"
+    rf"{_SEP})?(?:home\d*|homes|users|u|[pg]?scratch)"
 )
 _END = r"(?![A-Za-z0-9])"
 # Common top-level domains only: `x@self.weight` and `h @ w.to(…)` are matrix products.
 _TLD = (
     r"(?:com|org|net|edu|gov|mil|io|ai|dev|app|co|info|biz|cloud|tech|me|xyz|academy|science"
-    r"|de|uk|fr|ch|at|nl|be|se|no|dk|fi|pl|cz|es|pt|it|ie|gr|hu|ro|ru|ua|tr|il|sg|hk|tw|cn|jp|kr|in|au|nz|ca|br|mx|eu|us)"
+    r"|example|swiss|email|de|uk|fr|ch|at|nl|be|se|no|dk|fi|pl|cz|es|pt|it|ie|gr|hu|ro|ru|ua|tr|il|sg|hk|tw|cn|jp|kr|in|au|nz|ca|br|mx|eu|us)"
 )
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 _PRIVATE_IP = (
@@ -83,6 +83,8 @@ _TOKENS = (
     r"lin_api_[A-Za-z0-9]{30,}|ntn_[A-Za-z0-9]{30,}|figd_[A-Za-z0-9_-]{20,}|sbp_[a-f0-9]{30,}|ATATT3[A-Za-z0-9_=-]{20,}",
     r"PMAK-[A-Za-z0-9-]{20,}|NRAK-[A-Z0-9]{20,}|dp\.pt\.[A-Za-z0-9]{30,}|AGE-SECRET-KEY-1[A-Z0-9]{20,}",
     r"\d{8,10}:AA[A-Za-z0-9_-]{30,}|[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}",
+    r"sess-[A-Za-z0-9]{30,}|AQ\.Ab8[A-Za-z0-9_-]{20,}|pk-lf-[a-f0-9-]{30,}|sntry[su]_[A-Za-z0-9_=-]{30,}|CFPAT-[A-Za-z0-9_-]{20,}",
+    r"sq0(?:atp|csp)-[A-Za-z0-9_-]{20,}|ops_eyJ[A-Za-z0-9_-]{30,}|ph[cx]_[A-Za-z0-9]{30,}|ABSK[A-Za-z0-9+/]{60,}={0,2}",
     r"eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{8,8000}\.[A-Za-z0-9_-]{8,}",
 )
 _SETTING = (
@@ -113,7 +115,7 @@ KINDS: tuple[Kind, ...] = (
         "glagent- glcbt- glsa_ glc_ hf_ api_org_ akia asia agpa aida aroa anpa xox xapp- aiza ya29. gocspx- npm_ pypi- "
         "dckr_ do_v1_ dop_v1_ doo_v1_ dor_v1_ r8_ gsk_ nvapi- xai- csk- pplx- tgp_ fw_ rpa_ tvly- dapi lsv2_ wandb_v1_ "
         "hvs. sg. key- shpat_ shpca_ shppa_ shpss_ lin_api_ ntn_ figd_ sbp_ atatt3 pmak- nrak- dp.pt. age-secret-key- "
-        ":aa eyj",
+        ":aa eyj sess- aq.ab8 pk-lf- sntrys_ sntryu_ cfpat- sq0atp- sq0csp- ops_eyj phc_ phx_ absk",
         rf"{_START}(?:{'|'.join(_TOKENS)}){_END}",
         "[token]",
         probe=r"[mno][a-z0-9_-]{23,25}\.[a-z0-9_-]{6}\.",
@@ -123,6 +125,28 @@ KINDS: tuple[Kind, ...] = (
         "hooks.slack.com discord",
         r"(?<=hooks\.slack\.com/services/)[\w/]+|(?<=/api/webhooks/)[\w/-]+",
         "[token]",
+    ),
+    _kind(
+        "token",
+        "cookie",
+        rf"cookie{_IS}{_Q}?[\w.-]{{1,60}}=(?P<secret>[A-Za-z0-9%._~+/=-]{{12,}})",
+        "[token]",
+        flags=re.IGNORECASE,
+    ),
+    _kind(
+        "signed URL",
+        "sig= signature= token= credential=",
+        r"(?:[?&;](?:sig|signature)|x-(?:amz|goog)-(?:signature|credential|security-token))=(?P<secret>[A-Za-z0-9%._~+/=-]{12,})",
+        "[secret]",
+        flags=re.IGNORECASE,
+    ),
+    _kind(
+        "secret in a setting",
+        "key",
+        rf"{_Q}username{_IS}{_Q}[^\"'\s]{{1,80}}{_Q}\s?,\s{{0,3}}{_Q}key{_IS}{_Q}(?P<secret>[a-f0-9]{{32}})"
+        rf"|api[_-]?key\s{{1,3}}{_Q}?(?P<spaced>(?=[A-Za-z_-]{{0,80}}\d)[A-Za-z0-9_-]{{20,}})",
+        "[secret]",
+        flags=re.IGNORECASE,
     ),
     _kind(
         "bearer token",
@@ -150,14 +174,17 @@ KINDS: tuple[Kind, ...] = (
     _kind(
         "e-mail address",
         "@ %40",
-        rf"{_START}(?!git@)[A-Za-z0-9._%+-]{{0,64}}[A-Za-z0-9_+-](?:@|%40)(?:[A-Za-z0-9-]+\.)+{_TLD}(?![A-Za-z0-9(_])",
+        rf"{_START}(?!git@)[A-Za-z0-9._%+-]{{0,64}}[A-Za-z0-9_+-](?:@|%40)(?:[A-Za-z0-9-]+\.)+{_TLD}(?![A-Za-z0-9(_])"
+        # In the brackets of a header, or behind the word, any domain is one.
+        r"|(?<=<)[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]+\.)+[a-z]{2,24}(?=>)"
+        rf"|e-?mail{_IS}{_Q}?(?P<secret>[A-Za-z0-9._%+-]{{1,64}}@[A-Za-z0-9.-]+)",
         "[e-mail]",
         flags=re.IGNORECASE,
     ),
     _kind(
         "home folder",
         "home users scratch /u/",
-        rf"(?:(?<![a-z])[a-z]:|(?<=\\[nrt])[a-z]:|/[a-z](?=/users/))?{_SEP}{_ROOTS}{_SEP}(?:users{_SEP})?{_SEG}"
+        rf"(?:(?<![a-z])[a-z]:|(?<=\\[nrt])[a-z]:|/[a-z](?=/users/))?{_SEP}{_ROOTS}{_SEP}(?:(?:users|sd){_SEP})?(?:[a-z]{_SEP})?{_SEG}"
         r"|(?:(?<![\w.-])|(?<=\\[nrtbf]))-(?:home|users)-[a-z0-9_.]+(?=-|\b)",
         "[home]",
         flags=re.IGNORECASE,
@@ -172,9 +199,11 @@ KINDS: tuple[Kind, ...] = (
     ),
     _kind(
         "private mount",
+        "/data /nobackup /ceph /dbfs /content/drive /var/folders "
         "/root /mnt /lustre /gpfs /nfs /media /volumes /net/ /afs/ /work /proj /storage /beegfs /fsx %2froot %2fmnt",
         rf"(?:(?<![\w.-])|(?<=\\[nrtbf])){_SEP}(?:root(?![\w.-])|(?:mnt|media|volumes|lustre|gpfs|nfs|afs|net|work\d*"
-        rf"|projects?|proj|storage|beegfs|fsx){_SEP}{_CHAR}+)",
+        rf"|projects?|proj|storage|beegfs|fsx|data|nobackup|ceph|dbfs{_SEP}filestore|content{_SEP}drive{_SEP}mydrive"
+        rf"|(?:private{_SEP})?var{_SEP}folders{_SEP}\w+){_SEP}{_CHAR}+)",
         "[mount]",
         flags=re.IGNORECASE,
     ),
@@ -225,9 +254,9 @@ KINDS: tuple[Kind, ...] = (
     ),
     _kind(
         "user name",
-        "user logname login uid= rwx rw- r-x",
+        "user logname login uid= rwx rw- r-x torchinductor_ pytest-of-",
         rf"{_START}(?:(?:user|username|user_name|logname){_Q}?=|(?:username|user_name|logname){_Q}?\s?:\s?){_Q}?"
-        r"(?P<secret>[A-Za-z_][\w.-]{2,})|uid=\d+\((?P<uid>[\w.-]+)\)"
+        r"(?P<secret>[A-Za-z_][\w.-]{2,})|(?:torchinductor_|pytest-of-)(?P<folder>(?!root\b)[A-Za-z_][\w.-]*)|uid=\d+\((?P<uid>[\w.-]+)\)"
         r"|(?:(?<!\w)|(?<=\\[nrt]))[dlcbps-][r-][w-][xsS-][r-][w-][xsS-][r-][w-][xtT-][.+@]?\s+\d+\s+(?P<owner>(?!root\s)[A-Za-z_][\w.-]*)",
         "[user]",
         flags=re.IGNORECASE,

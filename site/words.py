@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kbstats.analytics.verify.runner.gates import NAMES as CHECKS
 from kbstats.site import fmt
 from kbstats.site.redact import spaced
 from kbstats.site.witness import sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["CHECKS", "GATES", "OUTCOMES", "STATES", "VERDICTS"]
 
@@ -74,6 +77,20 @@ def say(code: Any) -> str:
     return OUTCOMES[text][0] if text in OUTCOMES else spaced(text)
 
 
+def level(row: dict[str, Any]) -> str:
+    """A level with its suite; many suites have none."""
+    return row["suite"] or fmt.UNKNOWN if row["level"] is None else f"{row['suite']} level {row['level']}"
+
+
+def left_out(runs: Sequence[dict[str, Any]]) -> str:
+    """Which of these runs no board counts, as a sentence; empty where it counts all."""
+    rest = [r for r in runs if not r["attempted"]]
+    linked = sum(r["standing"] == "linked" for r in rest)
+    kinds = ((linked, "a second record of a run"), (len(rest) - linked, "skipped by the harness"))
+    said = ", ".join(f"{n:,} {text}" for n, text in kinds if n)
+    return f"No board counts {len(rest):,} of these: {said}." if rest else ""
+
+
 def span(row: dict[str, Any] | None, key: str, lo: str, hi: str) -> str:
     """A rate with its interval, in words."""
     if row is None or row.get(key) is None:
@@ -95,12 +112,13 @@ def contents(turn: Any) -> str:
 
 def outcome_tone(run: dict[str, Any]) -> str:
     """The tone a run's outcome is set in: claimed grey unless something speaks for or against it."""
-    if any(verdict_tone(v) == "refuted" for v in run["verifications"]) or (
-        run["claims_correct"] and "correctness" in run["blocks"]
-    ):
+    # Slower than claimed is refuted and right: the speedup is red, the outcome is not.
+    wrong = any(verdict_tone(v) == "refuted" and v["correctness"] != "passed" for v in run["verifications"])
+    if wrong or (run["claims_correct"] and "correctness" in run["blocks"]):
         return "refuted"
     if run["outcome"] == "correct":
-        return "verified" if any(verdict_tone(v) == "verified" for v in run["verifications"]) else "claimed"
+        right = any(v["decides"] and v["correctness"] == "passed" and v["ranks"] for v in run["verifications"])
+        return "verified" if right else "claimed"
     return "plain"
 
 
