@@ -13,7 +13,7 @@ from kbstats.site.output import Folder
 from kbstats.site.pages import Page, Unit, registry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from kbstats.site.context import Site
@@ -66,9 +66,7 @@ def build(db: Path, out: Path, *, force: bool = False, parallel: bool = True, **
         site.env.globals["nav"] = nav
         _static(folder)
         with workers.few_collections():
-            _build_pages(
-                site, workers.Helper(options, folder, nav) if parallel and workers.worth_it(len(site.runs)) else None
-            )
+            _build_pages(site, workers.Helper(site, nav) if parallel and workers.worth_it(len(site.runs)) else None)
         if options.base_url:
             _sitemap(folder, options.base_url)
     finally:
@@ -80,39 +78,53 @@ def build(db: Path, out: Path, *, force: bool = False, parallel: bool = True, **
 
 
 def _build_pages(site: Site, helper: workers.Helper | None) -> None:
-    """All kinds in order. A helper's kinds come when it has started, which it does meanwhile."""
+    """All kinds in order; those of many pages come late, and a helper begins with them at once."""
+    last = registry()[-1]  # it reports on all others
+    kinds = [p for p in registry() if p is not last]
+    many = {p: p.arranged(site, _stale(site, p)) for p in kinds if p.batch}
     try:
-        if helper is not None and not site.folder.old:  # nothing to keep: there will be work for two
-            helper.warm(next(p for p in registry() if p.batch))
-        late = [p for p in registry() if p.batch]
-        last = registry()[-1]  # it reports on all others
-        for page in [*(p for p in registry() if not p.batch and p is not last), *late, last]:
-            _build_kind(site, page, site.folder, helper)
+        for page, units in reversed(many.items()):
+            if helper is not None and workers.worth_it(len(units) * page.weight):
+                helper.begin(page, units)
+        for page in [*(p for p in kinds if not p.batch), *many, last]:
+            if helper is not None and helper.has(page):
+                _take(site, page, many.pop(page), helper)
+            else:
+                _build(site, page, many.pop(page) if page in many else _stale(site, page))
     finally:
         if helper is not None:
             helper.close()
 
 
-def _build_kind(site: Site, page: Page, folder: Folder, helper: workers.Helper | None) -> None:
-    stale: list[Unit] = []
+def _stale(site: Site, page: Page) -> list[Unit]:
+    """Units whose pages have to be made; the others are kept."""
+    out = []
     for unit in page.units(site):
-        if folder.fresh(unit.id, unit.key):
-            folder.keep(unit.id)
+        if site.folder.fresh(unit.id, unit.key):
+            site.folder.keep(unit.id)
         else:
-            stale.append(unit)
-    if helper is not None and page.batch and workers.worth_it(len(stale) * page.weight):
-        before = folder.written, folder.unchanged
-        done = helper.share(site, page, page.arranged(site, stale), page.batch)
-        folder.new.update(workers.entries(done, {u.id: u.key for u in stale}))
-        folder.written = before[0] + sum(d.written for d in done)  # of both processes
-        folder.unchanged = before[1] + sum(d.unchanged for d in done)
-        return
+            out.append(unit)
+    return out
+
+
+def _take(site: Site, page: Page, units: Sequence[Unit], helper: workers.Helper) -> None:
+    """Units of which a helper renders a share."""
+    folder = site.folder
+    before = folder.written, folder.unchanged
+    done = helper.share(site, page)
+    folder.new.update(workers.entries(done, {u.id: u.key for u in units}))
+    folder.written = before[0] + sum(d.written for d in done)  # of both processes
+    folder.unchanged = before[1] + sum(d.unchanged for d in done)
+
+
+def _build(site: Site, page: Page, units: Sequence[Unit]) -> None:
+    """Units of a kind, one after the other."""
     site.redact.take()
-    for unit, pages in _rendered(site, page, stale):
-        folder.write(unit.id, unit.key, {**pages, **site.take_attached()}, site.redact.take())
+    for unit, pages in _rendered(site, page, units):
+        site.folder.write(unit.id, unit.key, {**pages, **site.take_attached()}, site.redact.take())
 
 
-def _rendered(site: Site, page: Page, units: list[Unit]) -> Iterator[tuple[Unit, Mapping[str, str | Path]]]:
+def _rendered(site: Site, page: Page, units: Sequence[Unit]) -> Iterator[tuple[Unit, Mapping[str, str | Path]]]:
     if units:
         yield from page.render(site, units)
 

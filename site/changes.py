@@ -8,6 +8,7 @@ anchors is compared line by line, which for an edited kernel is next to nothing.
 from __future__ import annotations
 
 import difflib
+import functools
 from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -43,12 +44,12 @@ class Changes:
     new: list[str]
     ops: list[Op]
 
-    @property
+    @functools.cached_property
     def added(self) -> int:
         """Lines that are new."""
         return sum(j2 - j1 for _, _, j1, j2 in self.ops)
 
-    @property
+    @functools.cached_property
     def removed(self) -> int:
         """Lines that are gone."""
         return sum(i2 - i1 for i1, i2, _, _ in self.ops)

@@ -7,20 +7,24 @@ No style attribute survives: the pages' Content-Security-Policy allows none.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
 import re
 from collections import Counter
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from kbstats.site import cache
 from kbstats.site.text import visible
 from markupsafe import Markup, escape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+P = ParamSpec("P")
 
 INK, NOTE, HAIR = "currentColor", "var(--note)", "var(--hair)"
 CLAIMED, VERIFIED, REFUTED = "var(--claimed)", "var(--verified)", "var(--refuted)"
@@ -103,6 +107,29 @@ def svg(chart: Any, label: str) -> Markup:
     return Markup(text)  # noqa: S704  vl-convert escapes what stands in text nodes
 
 
+@functools.cache
+def _made_by() -> str:
+    """What a chart depends on besides its rows."""
+    own = Path(__file__).read_text(encoding="utf-8")
+    return f"{own}\0{version('altair')}\0{version('vl-convert-python')}"
+
+
+def _kept(draw: Callable[P, Markup]) -> Callable[P, Markup]:
+    """A chart that was drawn of the same rows before is taken from the cache: Altair itself takes half a second."""
+
+    @functools.wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Markup:
+        depends = draw.__name__, repr((args, kwargs)), _made_by()
+        found = cache.get("figure", *depends)
+        if found is not None:
+            return Markup(found.decode())  # noqa: S704  as `svg` made it
+        figure = draw(*args, **kwargs)
+        cache.put(figure.encode(), "figure", *depends)
+        return figure
+
+    return drawn
+
+
 def log_bins(values: Sequence[float], per_decade: int = 4) -> Counter[float]:
     """Counts by bin on a log10 axis; a bin's key is its lower edge in decades.
 
@@ -112,6 +139,7 @@ def log_bins(values: Sequence[float], per_decade: int = 4) -> Counter[float]:
     return Counter(math.floor(math.log10(v) * per_decade + 1e-9) / per_decade for v in values if v > 0)
 
 
+@_kept
 def speedups(rows: Sequence[tuple[str, float, bool]], label: str, per_decade: int = 4) -> Markup:
     """Distribution of claimed speedups on a log axis, one band a model.
 
@@ -184,6 +212,7 @@ def _named(base: Any, y: Any, half: int) -> Any:
     )
 
 
+@_kept
 def bars(rows: Sequence[tuple[str, str, int]], label: str, title: str) -> Markup:
     """Horizontal bars, longest first within the order given: (name, group, n)."""
     import altair as alt
@@ -205,6 +234,7 @@ def bars(rows: Sequence[tuple[str, str, int]], label: str, title: str) -> Markup
     return svg((bar + text + _named(plain, y, 5)).properties(width=WIDTH, height=alt.Step(32)), label)
 
 
+@_kept
 def pareto(rows: Sequence[dict[str, Any]], title: str, label: str) -> Markup:
     """Cost against score, the front in ink: `model, cost, score, front`."""
     import altair as alt
@@ -233,6 +263,7 @@ def pareto(rows: Sequence[dict[str, Any]], title: str, label: str) -> Markup:
     return svg((line + dots + names).properties(width=WIDTH, height=180), label)
 
 
+@_kept
 def anytime(rows: Sequence[dict[str, Any]], label: str) -> Markup:
     """Share of runs with a right kernel after each turn: `turn, share, what`."""
     import altair as alt
@@ -258,6 +289,7 @@ def anytime(rows: Sequence[dict[str, Any]], label: str) -> Markup:
     return svg(line.properties(width=WIDTH, height=140), label)
 
 
+@_kept
 def pairs(rows: Sequence[dict[str, Any]], label: str) -> Markup:
     """Speedup of each timed pair in time order, one band a baseline: `baseline, pair, ratio, kept`."""
     import altair as alt
@@ -287,6 +319,7 @@ def pairs(rows: Sequence[dict[str, Any]], label: str) -> Markup:
     )
 
 
+@_kept
 def clocks(rows: Sequence[dict[str, Any]], label: str) -> Markup:
     """The GPU's clock during the pairs: `pair, clock_mhz`."""
     import altair as alt
@@ -304,6 +337,7 @@ def clocks(rows: Sequence[dict[str, Any]], label: str) -> Markup:
     return svg(line.properties(width=WIDTH, height=60), label)
 
 
+@_kept
 def dumbbells(rows: Sequence[dict[str, Any]], label: str) -> Markup:
     """Claim and measurement of each kernel on a log axis: `name, claimed, measured, lo, hi, status`."""
     import altair as alt

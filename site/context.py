@@ -41,6 +41,7 @@ class Site(Queries):
     Attributes:
         runs: Every run with its derived outcome and the audit's result, in page order.
         findings: Findings by run.
+        names: This machine's and its user's own names, where any text holds them.
         root: Leads from the page that is being rendered to the site's top; macros are compiled once, for all pages.
         run_path: The run that page is about.
         in_turn: A turn's body is rendered, whose page is not known yet: its kernel stands on the same one.
@@ -49,13 +50,16 @@ class Site(Queries):
     ATTACH = 120_000
     """Characters of one text beyond which it stands in a file of its own."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, options: Options, folder: Folder) -> None:
+    def __init__(
+        self, con: duckdb.DuckDBPyConnection, options: Options, folder: Folder, names: list[str] | None = None
+    ) -> None:
         self.con = con
         self.options = options
         self.folder = folder
         self.title = options.title
         roots = [r["root"] for r in read.fetch(con, read.ROOTS)]
-        self.redact = Redactor(enabled=options.redact, folders=roots, names=read.said(con, own_names()))
+        self.names = read.said(con, own_names()) if names is None else names
+        self.redact = Redactor(enabled=options.redact, folders=roots, names=self.names)
         self.highlight = Highlighter()
         self.root = self.run_path = ""
         self.in_turn = False

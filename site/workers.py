@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from kbstats.site.context import Site
     from kbstats.site.options import Options
-    from kbstats.site.output import Folder
     from kbstats.site.pages import Page, Unit
 
 LEAST = 96
@@ -71,12 +70,13 @@ _SITE: list[Site] = []
 _UNITS: dict[str, dict[str, Unit]] = {}
 
 
-def _start(options: Options, out: Path, nav: tuple[tuple[str, str], ...], empty: bool) -> None:
+def _start(options: Options, out: Path, nav: tuple[tuple[str, str], ...], empty: bool, names: list[str]) -> None:
     from kbstats.analytics.warehouse import open_read
     from kbstats.site.context import Site
     from kbstats.site.output import Folder
 
-    site = Site(open_read(options.db, sealed=True), options, Folder(out, force=True, empty=empty))
+    site = Site(open_read(options.db, sealed=True), options, Folder(out, force=True, empty=empty), names)
+    site.run_states = {}  # they make keys, and what is stale the main process has found out
     site.env.globals["nav"] = nav
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)
@@ -94,36 +94,38 @@ def _batch(kind: str, ids: Sequence[str]) -> list[Done]:
 
 
 class Helper:
-    """The second process; it starts with the first batch it is given, or when it is warmed."""
+    """The second process; it starts with the first batch it is given."""
 
-    def __init__(self, options: Options, folder: Folder, nav: tuple[tuple[str, str], ...]) -> None:
+    def __init__(self, site: Site, nav: tuple[tuple[str, str], ...]) -> None:
         self._pool = ProcessPoolExecutor(
             1,
             mp_context=get_context("spawn"),
             initializer=_start,
-            initargs=(options, folder.root, nav, folder.empty),
+            initargs=(site.options, site.folder.root, nav, site.folder.empty, site.names),
         )
+        self._given: dict[Page, list[tuple[Sequence[Unit], Future[list[Done]]]]] = {}
 
-    def warm(self, page: Page) -> None:
-        """Start it, and let it find its units, while the main process does something else."""
-        self._pool.submit(_batch, type(page).__name__, [])
+    def begin(self, page: Page, units: Sequence[Unit]) -> None:
+        """Give it all batches of a kind: it renders them while the main process does other kinds."""
+        self._given[page] = [
+            (batch, self._pool.submit(_batch, type(page).__name__, [u.id for u in batch]))
+            for batch in (units[i : i + page.batch] for i in range(0, len(units), page.batch))
+        ]
 
-    def share(self, site: Site, page: Page, units: Sequence[Unit], size: int) -> list[Done]:
-        """Render units in batches, here and there, whoever is free."""
-        batches = [units[i : i + size] for i in range(0, len(units), size)]
+    def has(self, page: Page) -> bool:
+        """Whether it was given a kind's units."""
+        return page in self._given
+
+    def share(self, site: Site, page: Page) -> list[Done]:
+        """Render the units of a kind that were given to it, here too: from the end what it has not begun."""
+        given = self._given.pop(page)
         out: list[Done] = []
-        theirs: Future[list[Done]] | None = None
-        while batches or theirs is not None:
-            if theirs is not None and theirs.done():
+        while given:
+            batch, theirs = given.pop()
+            if theirs.cancel():
+                out += render(site, page, batch)
+            else:
                 out += theirs.result()
-                theirs = None
-            if theirs is None and batches:
-                theirs = self._pool.submit(_batch, type(page).__name__, [u.id for u in batches.pop()])
-            if batches:
-                out += render(site, page, batches.pop(0))
-            elif theirs is not None:
-                out += theirs.result()
-                theirs = None
         return out
 
     def close(self) -> None:

@@ -44,3 +44,14 @@ def test_a_folder_that_cannot_be_written_changes_nothing(tmp_path, monkeypatch):
     finally:
         monkeypatch.undo()
         cache.folder.cache_clear()
+
+
+def test_a_chart_of_the_same_rows_is_not_made_again_and_of_others_is(kept, monkeypatch):
+    rows = [("a", "model", 3)]
+    first = charts.bars(rows, "in words", "runs")
+    monkeypatch.setattr("kbstats.site.charts.svg", lambda *_: "drawn")
+    assert charts.bars(list(rows), "in words", "runs") == first
+    assert [charts.bars(*x) for x in (([("a", "model", 4)], "in words", "runs"), (rows, "other", "runs"))] == [
+        "drawn"
+    ] * 2
+    assert len(list(kept.glob("figure-*"))) == 3
