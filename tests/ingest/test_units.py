@@ -69,6 +69,11 @@ def test_both_groups_of_a_profiler_give_a_number_once_and_a_heuristic_says_so() 
     bare = {"sm_count": 132, "warp_stalls": {"barrier": 3.0, "none": -1}}
     assert [(m.name, m.value, m.unit, m.source) for m in metrics.rows("r", {"roofline_stats": bare})] == [("warp_stall.barrier", 3.0, "pct", "heuristic")]
 
+    # with neither a count of multiprocessors nor counters it is the harness's own word; counters stay counters
+    for told, source in (({}, "harness"), ({"source": "nsight", "sm_count": 132}, "nsight")):
+        (stall,) = metrics.rows("r", {"roofline_stats": {"warp_stalls": {"barrier": 3.0}, **told}})
+        assert stall.source == source
+
 
 def test_a_profiler_s_call_carries_its_place() -> None:
     rows = list(metrics.profile_rows("r", {"raw_metrics_ref": {"occupancy_pct": 10.0}, "occupancy_pct": 20.0, "warp_stalls": {"x": 0}}, turn=2, seq=1))
