@@ -27,9 +27,9 @@ coverage: $(VENV)/.stamp-dev
 	$(BIN)/python -m coverage run -m pytest -q tests/analytics tests/ingest/test_units.py tests/ingest/test_popcornbench.py tests/ingest/test_table.py tests/verify/test_verdict.py
 	$(BIN)/python -m coverage report
 
-# The same files broken one token at a time, SQL too: a change that no test notices is printed. Hours; `--sample 20` is short.
+# The same files broken one token at a time, SQL too: a change that no test notices is printed. `--only PART` takes some files.
 mutate: $(VENV)/.stamp-dev
-	$(BIN)/python benchmarks/mutate.py
+	$(BIN)/python benchmarks/mutate.py --json benchmarks/results/mutation.json
 
 # Ratios against named baselines in the same run; nothing here is a test.
 bench: $(VENV)/.stamp-dev
