@@ -264,3 +264,20 @@ def test_serve_listens_on_this_machine_alone(full_site, tmp_path):
         assert httpd.server_address[0] == "127.0.0.1"
     with pytest.raises(UsageError, match="no site"):
         server(tmp_path, 0)
+
+
+def test_charts_fit_a_phone_and_the_page_of_re_runs_counts_claims(full_site):
+    pages_ = html(full_site)
+    widths = [int(w) for p in pages_.values() for w in re.findall(r'<svg class="chart"[^>]* width="(\d+)', p)]
+    assert widths
+    assert max(widths) <= 480  # shown at three quarters, 12 px letters can still be read
+    text = text_of(pages_["verification.html"])
+    found = re.search(
+        r"Of (\d+) runs claimed correct: (\d+) refuted ?\((\d+) not right, (\d+) right and not as fast as claimed\), "
+        r"(\d+) confirmed ?, (\d+) re-run without a decision, (\d+) not re-run\.",
+        text,
+    )
+    assert found
+    claimed, refuted, wrong, slow, confirmed, undecided, waiting = map(int, found.groups())
+    assert refuted == wrong + slow
+    assert claimed == refuted + confirmed + undecided + waiting == 3

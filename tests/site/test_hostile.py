@@ -14,11 +14,13 @@ PAYLOADS = {
     "script": "</script><script>window.pwned=1</script>",
     "attribute": "\" autofocus onfocus=window.pwned=1 x='",
     "elements": "<img src=x onerror=window.pwned=1><svg/onload=window.pwned=1>]]><![CDATA[ --><script>window.pwned=1</script><!-- "
-    "</title></pre></style></textarea><script>window.pwned=1</script>",
+    "</title></pre></style></textarea><script>window.pwned=1</script>"
+    '<meta http-equiv=refresh content="0;url=https://evil.example"><base href="https://evil.example/">'
+    "<math><mtext><table><mglyph><style><!--</style></SCRIPT\t></script >",
     "link": "[x](javascript:window.pwned=1) javascript:window.pwned=1 <a href=javascript:window.pwned=1>",
     "template": "{{ 7*7 }}{% raw %}{{ site.con }}${7*7} %s %n {0} {x!r} \\x3cscript\\x3e &lt;script&gt; &#60;",
     "hidden": "\x1b[31mred\x1b[0m\x1b]8;;javascript:1\x07x\x9b31m abc\u202efdp.exe\u2066\u200b a\u2028b\u2029c\r\nd",
-    "path": "../../../../etc/passwd%2f..%2f..\\..\\evil\x00",
+    "path": '../../../../etc/passwd%2f..%2f..\\..\\evil\x00 CON.txt:a*?"<>|#frag?q=1&b=2;c=%00 \t.. __proto__',
 }
 
 
