@@ -37,25 +37,28 @@ if TYPE_CHECKING:
 
 TURNS, CALLS = 25, 4
 TEXT_BYTES = 1000
+KINDS = 199
+"""Runs whose turns differ in more than the run's number."""
+RUN = "@@RUN@@"
 LANES = 2
 SITE_RUNS = 100
 """Runs of the part that a site is built of."""
 KBSTATS = str(Path(sys.executable).with_name("kbstats"))
 
 
-def run_of(i: int, texts: list[str], template: dict[str, Any]) -> dict[str, Any]:
-    """One run; texts are cut from a pool at places that no other call has."""
-    rng = random.Random(i)
+def turns_of(n: int, texts: list[str], template: dict[str, Any]) -> bytes:
+    """The turns of a run, as JSON, in which `RUN` stands for its number; texts are cut from a pool."""
+    rng = random.Random(n)
     turns = []
     for t in range(TURNS):
-        name = f"k_{i}_{t}"
+        name = f"k_{RUN}_{t}"
         source = f"import torch\n# {name}\nclass ModelNew(torch.nn.Module):\n    pass\n{rng.choice(texts)[:400]!r}\n"
         calls = []
         for c in range(CALLS):
             final = t == TURNS - 1 and c == CALLS - 1
             tool = "submit_kernel" if final else rng.choice(("compile_kernel", "run_correctness"))
             text, ok, metadata = corpus.result(rng, tool, name)
-            fill = f"\n[{i}.{t}.{c}] " + rng.choice(texts)
+            fill = f"\n[{RUN}.{t}.{c}] " + rng.choice(texts)
             calls.append(
                 {
                     "tool_name": tool,
@@ -66,32 +69,40 @@ def run_of(i: int, texts: list[str], template: dict[str, Any]) -> dict[str, Any]
                 }
             )
         turns.append(template["turns"][0] | {"turn_id": t, "is_final": t == TURNS - 1, "tool_calls": calls})
-    model, level, problem = corpus.MODELS[i % 3], 1 + (i // 3) % 3, 1 + (i // 9) % 250
-    return template | {
-        "turns": turns,
-        "model_name": model,
-        "level": level,
+    return json.dumps(turns).encode()
+
+
+def rest_of(i: int, template: dict[str, Any]) -> dict[str, Any]:
+    """All of a run but its turns."""
+    problem = 1 + (i // 9) % 250
+    rest = template | {
+        "model_name": corpus.MODELS[i % 3],
+        "level": 1 + (i // 3) % 3,
         "problem_id": problem,
         "problem_name": f"{problem}_generated.py",
         "run_name": f"generated_{i // 2250}",
         "total_turns": TURNS,
         "total_tool_calls": TURNS * CALLS,
     }
+    del rest["turns"]
+    return rest
 
 
 def write(folder: Path, runs: range) -> int:
-    """Write some runs of the corpus; their size in bytes."""
+    """Write some runs of the corpus; their size in bytes. Each text and each kernel holds its run's number."""
     rng = random.Random(0)
     texts = [corpus.words(rng, 160) for _ in range(2000)]
     template = corpus.trajectory(rng, "m", 1, 1, 0.2)
     template["turns"] = [template["turns"][0] | {"messages_in": [], "response": []}]
+    kinds = [turns_of(n, texts, template) for n in range(KINDS)]
     total = 0
     for i in runs:
-        run = run_of(i, texts, template)
-        name = f"level_{run['level']}_problem_{run['problem_id']}_trajectory.json"
-        path = folder / run["run_name"] / "original" / run["model_name"] / name
+        rest = rest_of(i, template)
+        name = f"level_{rest['level']}_problem_{rest['problem_id']}_trajectory.json"
+        path = folder / rest["run_name"] / "original" / rest["model_name"] / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        data = json.dumps(run).encode()
+        turns = kinds[i % KINDS].replace(RUN.encode(), b"%07d" % i)
+        data = json.dumps(rest).encode()[:-1] + b', "turns": ' + turns + b"}"
         path.write_bytes(data)
         total += len(data)
     return total
@@ -101,7 +112,8 @@ def generate(folder: Path, runs: int) -> dict[str, float]:
     """Write the corpus; its size in bytes, and the CPU seconds it took."""
     with multiprocessing.get_context("spawn").Pool(LANES) as pool:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        sizes = pool.starmap(write, [(folder, range(i, min(i + 500, runs))) for i in range(0, runs, 500)], chunksize=1)
+        shares = [(folder, range(i, min(i + 5000, runs))) for i in range(0, runs, 5000)]
+        sizes = pool.starmap(write, shares, chunksize=1)
         pool.close()
         pool.join()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
