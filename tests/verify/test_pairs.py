@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from kbstats.analytics.verify.runner import BASELINES
+from kbstats.analytics.verify.runner.challenge import Checks
 from kbstats.analytics.verify.runner.pairs import Pair, Timed
 from kbstats.analytics.verify.runner.side import FURTHER
+from kbstats.analytics.verify.runner.timing import Timer
 
 REF_S, TRUE_S, FLUSH_S = 50e-6, 150e-6, 300e-6
 
@@ -184,3 +189,18 @@ def test_a_false_clock_that_tells_the_rest_for_one_slot_confirms_nothing() -> No
     found = Timed(pairs, 12, fresh=True, count=4)
     assert found.inner_speed().low > 50
     assert found.speed().low <= 1.01
+
+
+@pytest.mark.parametrize(("control", "accused"), [(200e-6, True), (900e-6, False)])
+def test_a_busy_cpu_accuses_no_clock(control: float, accused: bool) -> None:
+    # As seen at load 15: calls of 100 us, half a millisecond beside each of them in the candidate's least blocks, a
+    # fifth in the reference's. Where the control, the reference once more, shows as much, that is the machine.
+    pairs = []
+    for more in (200e-6, 190e-6, control):
+        p = Pair()
+        for side, gap in (("ref", 200e-6), ("cand", 600e-6), ("ctl", more)):
+            p.times[side], p.gaps[side], p.outer[side] = [100e-6] * 4, [gap, 2 * gap], [100e-6 + gap] * 2
+        pairs.append(p)
+    timer: Any = SimpleNamespace(kind="cpu", v=SimpleNamespace(checks=Checks()))
+    found = Timer._clocks(timer, Timed(pairs, 12, fresh=True, count=4))
+    assert (found is not None and found.verdict == "HACK:timing") == accused
