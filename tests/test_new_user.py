@@ -83,15 +83,18 @@ def test_a_look_is_short_and_leaves_out_what_nobody_wrote_by_hand(kbstats, tmp_p
     assert "No traces here" in told(kbstats, tmp_path)
 
 
-def test_the_database_is_in_another_folder(kbstats, filled: Path) -> None:
+def test_the_database_is_in_another_folder(kbstats, filled: Path, tmp_path: Path) -> None:
     below = filled / "samples_default"
     out = told(kbstats, below)
     assert "kbstats leaderboard --db ../kbstats.duckdb" in out
     line = one_line(kbstats("leaderboard", cwd=below).stderr)
     assert "../kbstats.duckdb" in line
     assert "--db" in line
-    line = one_line(kbstats("leaderboard", cwd=filled.parent).stderr)
-    assert f"{filled.name}/kbstats.duckdb" in line
+    # A parent of its own: beside `filled` stand the folders of other tests.
+    (tmp_path / "below").mkdir()
+    shutil.copy(filled / "kbstats.duckdb", tmp_path / "below")
+    line = one_line(kbstats("leaderboard", cwd=tmp_path).stderr)
+    assert "below/kbstats.duckdb" in line
 
 
 def test_a_database_here(kbstats, filled: Path) -> None:

@@ -58,7 +58,8 @@ def test_candidates_best_claim_first_and_only_what_can_be_run() -> None:
             levels := null, variants := null, suites := null, sweeps := null, modes := null, models := null, hardwares := null,
             backends := null, precisions := null, trust := 'claimed', attempted_only := true
         ) as table
-        select run_id, speedup, run_id <> 'd' as counts_correct, if(run_id = 'd', 'incorrect', 'correct') as outcome
+        select run_id, variant, problem_id, problem_name, speedup, run_id <> 'd' as counts_correct,
+            if(run_id = 'd', 'incorrect', 'correct') as outcome
         from runs as r
         where
             (levels is null or list_contains(levels, r.level))
