@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kbstats.site import fmt
+from kbstats.site.redact import capital
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,7 +144,7 @@ def sentence(
         m: {r["problem_key"] for r in runs if r["attempted"] and r["model_key"] == m}
         for m in {r["model_key"] for r in runs if r["attempted"]}
     }
-    text = f"{words[:1].upper()}{words[1:]}: {fmt.plural(sum(r['attempted'] for r in runs), 'run')}, "
+    text = f"{capital(words)}: {fmt.plural(sum(r['attempted'] for r in runs), 'run')}, "
     text += f"{fmt.plural(len(problems), 'problem')}, {fmt.plural(len(rows), 'model')}"
     if len(each) > 1:
         shared = set.intersection(*each.values())

@@ -18,7 +18,7 @@ from kbstats.site.doubts import Doubts
 from kbstats.site.highlight import Highlighter
 from kbstats.site.queries import Queries
 from kbstats.site.read import Row, grouped
-from kbstats.site.redact import Redactor, own_names
+from kbstats.site.redact import Redactor, capital, own_names, parted
 from kbstats.site.slugs import Slugs
 from kbstats.site.templating import Environment
 from kbstats.site.text import Clean, one_line, visible
@@ -227,7 +227,8 @@ class Site(Queries):
         if not path:
             return fmt.UNKNOWN
         below = path[len(root) :].lstrip("/\\") if root and path.startswith(root) else ""
-        return self.text(below or path.replace("\\", "/").rpartition("/")[2])
+        # Cleaned before it is taken apart: the last part of a home folder's path is somebody's name.
+        return self.text(below) if below else self.text(path).replace("\\", "/").rpartition("/")[2]
 
     def _environment(self) -> jinja2.Environment:
         env = Environment(
@@ -254,6 +255,7 @@ class Site(Queries):
             tokens=fmt.tokens,
             block=lambda s: blocks.block(self.text(s)),
             one_line=self.one_line,
+            capital=capital,
             say=words.say,
         )
         env.globals.update(
@@ -271,6 +273,7 @@ class Site(Queries):
             nav=(),
             version=version(),
             words=words,
+            parted=parted,
         )
         return env
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from kbstats.site.redact import spaced
+from kbstats.site.redact import capital, parted, spaced
 
 Row = dict[str, Any]
 
@@ -105,7 +105,7 @@ def groups(rows: list[Row]) -> list[Group]:
     """
     lines: dict[tuple[int, str], list[Line]] = defaultdict(list)
     for r in rows:
-        prefix = r["name"].partition(".")[0]
+        prefix = parted(r["name"], ".")[0]
         at = (_GROUP_OF.get(prefix, len(GROUPS)), prefix if prefix not in _GROUP_OF else "")
         unit = r["unit"]
         for line in lines[at]:
@@ -124,6 +124,6 @@ def groups(rows: list[Row]) -> list[Group]:
             lines[at].append(Line(r["name"], unit, r["source"], {r["subject"]: r["value"]}))
     out = []
     for i, prefix in sorted(lines):
-        title, about = GROUPS[i][:2] if i < len(GROUPS) else (spaced(prefix)[:1].upper() + spaced(prefix)[1:], "")
+        title, about = GROUPS[i][:2] if i < len(GROUPS) else (capital(spaced(prefix)), "")
         out.append(Group(title, about, lines[i, prefix]))
     return out

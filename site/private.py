@@ -85,7 +85,8 @@ _TOKENS = (
     r"\d{8,10}:AA[A-Za-z0-9_-]{30,}|[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}",
     r"sess-[A-Za-z0-9]{30,}|AQ\.Ab8[A-Za-z0-9_-]{20,}|pk-lf-[a-f0-9-]{30,}|sntry[su]_[A-Za-z0-9_=-]{30,}|CFPAT-[A-Za-z0-9_-]{20,}",
     r"sq0(?:atp|csp)-[A-Za-z0-9_-]{20,}|ops_eyJ[A-Za-z0-9_-]{30,}|ph[cx]_[A-Za-z0-9]{30,}|ABSK[A-Za-z0-9+/]{60,}={0,2}",
-    r"eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{8,8000}\.[A-Za-z0-9_-]{8,}",
+    # Its first two parts say whose it is, also where a text was cut off before the third.
+    r"eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",
 )
 _SETTING = (
     r"(?:api[_-]?key|access[_-]?key(?:[_-]?id)?|account[_-]?key|private[_-]?key|signing[_-]?key|encryption[_-]?key"
@@ -213,7 +214,7 @@ KINDS: tuple[Kind, ...] = (
         "|".join(
             r"(?:(?<![\\\w:])|(?<=[^\\]\\[nrt])|(?<=\\\\[nrt]))"
             rf"\\{{{2 * n}}}(?!\\)[a-z0-9][\w.-]+\\{{{n}}}(?!\\)[a-z0-9$][\w$.-]+"
-            for n in (1, 2, 4)  # as it is, and as strings of JSON have it
+            for n in (1, 2, 4, 8, 16)  # as it is, and as strings of JSON have it, which hold each other
         )
         + r"|(?<![\w:])(?:smb|nfs|afp|cifs)://[^\s\"'<>]+",
         "[share]",

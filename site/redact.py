@@ -117,6 +117,25 @@ def spaced(name: str, signs: str = "_") -> str:
     return name.translate({ord(c): " " for c in signs})
 
 
+@functools.lru_cache(maxsize=4_096)
+def lowered(text: str) -> str:
+    """A text in small letters; as it is where it holds something to hide, as in `spaced`."""
+    return text if _PLAIN(text) != text else text.lower()
+
+
+@functools.lru_cache(maxsize=4_096)
+def capital(text: str) -> str:
+    """A text with a large first letter; as it is where it holds something to hide, as in `spaced`."""
+    return text if _PLAIN(text) != text else text[:1].upper() + text[1:]
+
+
+@functools.lru_cache(maxsize=4_096)
+def parted(name: str, sign: str) -> tuple[str, str]:
+    """What stands before and behind a sign in an id. One that holds something to hide stays whole, as in `spaced`."""
+    before, _, behind = (name, "", "") if _PLAIN(name) != name else name.partition(sign)
+    return before, behind
+
+
 # Names that say nothing about anybody: hiding them would only damage the text.
 _COMMON = {
     "root",

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from kbstats.site import fmt
-from kbstats.site.redact import spaced
+from kbstats.site.redact import lowered, parted, spaced
 
 _WRONG = {
     "shape": "wrong shape",
@@ -86,13 +86,13 @@ def sentence(text: str | None, verdict: str = "") -> str:
         return text
     if not isinstance(w, dict):
         return _flat(w)
-    kind = verdict.partition(":")[2]
+    kind = parted(verdict, ":")[1]
     return _what(w, verdict) + _values(w, kind) + _causes(w) + _notes(w)
 
 
 def _what(w: dict[str, Any], verdict: str) -> str:
-    word, _, kind = verdict.partition(":")
-    out = _WRONG.get(kind, spaced(kind)) or _WORDS.get(word, spaced(word).lower())
+    word, kind = parted(verdict, ":")
+    out = _WRONG.get(kind, spaced(kind)) or _WORDS.get(word, lowered(spaced(word)))
     where = w.get("input_shapes", w.get("shapes"))
     return out if where is None else f"{out} at input {shapes(where)}"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbstats.analytics.verify.runner.gates import NAMES as CHECKS
 from kbstats.site import fmt
-from kbstats.site.redact import spaced
+from kbstats.site.redact import parted, spaced
 from kbstats.site.witness import sentence
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def verdict_tone(v: dict[str, Any]) -> str:
     whatever it says. So is one that speaks of runs and does nothing to any of them: another reference.
     Slower than claimed refutes on the claim's own GPU model alone; elsewhere it is a measurement.
     """
-    tone = VERDICTS.get(v["verdict"].partition(":")[0], ("open", ""))[0]
+    tone = VERDICTS.get(parted(v["verdict"], ":")[0], ("open", ""))[0]
     if not v["decides"]:
         return "open"
     if tone == "open" or not v["n_runs"]:
@@ -162,7 +162,7 @@ def undecided(v: dict[str, Any]) -> str:
 
 def verdict_words(verdict: str) -> str:
     """What a verdict means, in a sentence."""
-    word, _, kind = verdict.partition(":")
+    word, kind = parted(verdict, ":")
     text = VERDICTS.get(word, ("open", ""))[1]
     return f"{text} ({spaced(kind)})" if kind else text
 

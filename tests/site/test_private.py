@@ -132,10 +132,7 @@ def test_no_shape_gets_through(secret, wrap):
     assert redact(shown) == shown
 
 
-# The same cases each time: random ones still find names that a page splits at a point or slash before they are hidden.
-@settings(
-    max_examples=2, derandomize=True, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
-)
+@settings(max_examples=2, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(SECRETS, st.sampled_from(WRAPS)), min_size=25, max_size=25))
 def test_no_built_file_holds_one(found):
     cores = [core for (_, core), _ in found]
@@ -152,7 +149,9 @@ def test_no_built_file_holds_one(found):
             )
             low = text.lower()
             for core in cores:
-                assert core.lower() not in low, (path.relative_to(out), core)
+                at = low.find(core.lower())
+                shown = [text for (text, c), _ in found if c == core], low[max(0, at - 60) : at + 60]
+                assert at < 0, (str(path.relative_to(out)), shown)
         assert kinds >= {".html", ".js", ".json", ".csv", ".parquet"}
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
-from kbstats.site.redact import Redactor
+from kbstats.site.redact import Redactor, capital, lowered, parted, spaced
 
 A = "abcdefghij0123456789ABCDEFGHIJ0123456789"
 
@@ -125,3 +127,31 @@ def test_a_secret_in_a_long_text_is_found_quickly():
     redact = Redactor()
     assert redact(text + f"ghp_{A[:36]}").endswith("[token]")
     assert redact.take() == {"token": 1}
+
+
+@pytest.mark.parametrize(
+    "text", ["alice.b@example.org", "ghp_" + "A1b" * 12, "d:/users/alice_b.x", "password: q7HunterTwo!"]
+)
+def test_what_is_hidden_is_not_changed_or_taken_apart_before(text):
+    # In other letters, or without its first part, nothing would recognise it any more.
+    changed = (spaced(text, "._:@/"), lowered(text), capital(text), *(parted(text, sign)[0] for sign in ".:@/_"))
+    assert set(changed) == {text}
+    assert Redactor()(text) != text
+
+
+def test_what_is_not_hidden_is():
+    assert (spaced("a_b"), lowered("INCORRECT"), capital("right")) == ("a b", "incorrect", "Right")
+    assert parted("HACK:stream", ":") == ("HACK", "stream")
+    assert parted("FLAKY", ":") == ("FLAKY", "")
+
+
+def test_a_token_that_was_cut_off_behind_what_it_says():
+    assert Redactor()("see eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.q7") == "see [token]"
+
+
+@pytest.mark.parametrize("depth", range(5))
+def test_a_network_share_in_json_in_json(depth):
+    text = "see \\\\filer\\alice"
+    for _ in range(depth):
+        text = json.dumps(text)
+    assert "filer" not in Redactor()(text)
