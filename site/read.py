@@ -46,7 +46,16 @@ CLASSES = "select * from failure_classes order by class"
 ANNOTATIONS = "select * from annotations order by run_id, kernel_sha256, author, verdict, text"
 VERIFICATIONS = """
 select v.* exclude (document, witness), cast(v.witness as varchar) as witness,
-    d.verification_id is not null as decides, s.n_runs, s.ranks, s.refutes
+    d.verification_id is not null as decides,
+    if(
+        d.verification_id is null,
+        coalesce(
+            undecided_because(v.verdict, v.device, v.gpu_model, v.sandbox_ok, v.speedup, v.speedup_lo, v.speedup_hi),
+            'replaced by another result of this kernel'
+        ),
+        ''
+    ) as undecided,
+    s.n_runs, s.ranks, s.refutes
 from verifications as v
 left join deciding_verifications as d on v.verification_id = d.verification_id
 left join (

@@ -146,20 +146,6 @@ def verdict_tone(v: dict[str, Any]) -> str:
     return "verified" if v["ranks"] else "open"
 
 
-def undecided(v: dict[str, Any]) -> str:
-    """Why a result decides nothing, by the conditions of `deciding_verifications`; empty where it decides."""
-    if v["decides"]:
-        return ""
-    if not (v["device"] or "").startswith("cuda") or not v["gpu_model"]:
-        return "not measured on a GPU"
-    if not v["sandbox_ok"]:
-        return "measured without the sandbox"
-    timed = None not in (v["speedup_lo"], v["speedup_hi"])
-    if v["speedup"] is not None and not (timed and v["speedup_lo"] <= v["speedup"] <= v["speedup_hi"]):
-        return "timed without an interval"
-    return "replaced by another result of this kernel"
-
-
 def verdict_words(verdict: str) -> str:
     """What a verdict means, in a sentence."""
     word, kind = parted(verdict, ":")
@@ -203,8 +189,7 @@ def verdict_line(run: dict[str, Any]) -> list[tuple[str, str]]:
     for v in run["verifications"]:
         tone = verdict_tone(v)
         where = f" on {v['gpu_model']}" if v["gpu_model"] else (" on a CPU" if v["device"] == "cpu" else "")
-        without = undecided(v)
-        ending = f" Decides nothing here: {without}." if without else ""
+        ending = f" Decides nothing here: {v['undecided']}." if v["undecided"] else ""
         if v["correctness"] == "passed":
             told = "" if tone == "verified" else f" {verdict_words(v['verdict'])}"
             out.append((tone, f"Re-run{where}: measured {interval(v)}.{told}{ending}"))

@@ -54,15 +54,7 @@ def _machine(value: Any) -> list[tuple[str, str]]:
 def ordered(site: Site) -> list[dict[str, Any]]:
     """Results, refusals first, with the runs that submitted the kernel."""
     runs = site.groups("submitted_kernel_sha256")
-    rows = [
-        {
-            **v,
-            "tone": words.verdict_tone(v),
-            "undecided": words.undecided(v),
-            "runs": runs.get(v["kernel_sha256"], []),
-        }
-        for v in site.verifications
-    ]
+    rows = [{**v, "tone": words.verdict_tone(v), "runs": runs.get(v["kernel_sha256"], [])} for v in site.verifications]
     return sorted(
         rows,
         key=lambda v: (v["undecided"] != "", _TONES[v["tone"]], v["problem_name"] or "", v["verification_id"]),

@@ -1,6 +1,6 @@
 -- purpose: of several results for one kernel against one reference on one GPU model, the one that counts
 -- grain: kernel_sha256, suite, level, variant, problem_name, precision, reference_sha256, gpu_model
--- inputs: verifications, variant_key, version_order
+-- inputs: verifications, undecided_because, variant_key, version_order
 create or replace view deciding_verifications as
 select
     verification_id,
@@ -25,18 +25,7 @@ select
     verified_at,
     count(*) over same_question as n_results
 from verifications
--- Without its sandbox a candidate could have written its own result; a CPU verifies no GPU claim; a
--- speedup without its interval was not measured by this protocol.
-where
-    sandbox_ok
-    and device like 'cuda%'
-    and gpu_model is not null
-    and (
-        speedup is null
-        or coalesce(speedup between speedup_lo and speedup_hi, false)
-        -- What was found wrong is wrong however it was timed.
-        or split_part(verdict, ':', 1) in ('INCORRECT', 'HACK', 'FLAKY', 'IMPLAUSIBLE')
-    )
+where undecided_because(verdict, device, gpu_model, sandbox_ok, speedup, speedup_lo, speedup_hi) is null
 window same_question as (
     partition by
         kernel_sha256, suite, level, variant_key(variant),

@@ -202,24 +202,6 @@ def test_the_tone_of_a_result_is_what_the_models_let_it_count_for():
     assert tone("INCONCLUSIVE", ranks=True) == "open"
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ({"decides": True}, ""),
-        ({"device": "cpu", "gpu_model": None}, "not measured on a GPU"),
-        ({"sandbox_ok": False}, "measured without the sandbox"),
-        ({"speedup_lo": None}, "timed without an interval"),
-        ({}, "replaced by another result of this kernel"),
-    ],
-)
-def test_a_result_that_decides_nothing_says_why(change, why):
-    from kbstats.site.words import undecided
-
-    row = {"decides": False, "device": "cuda:0", "gpu_model": "H200", "sandbox_ok": True}
-    row |= {"speedup": 2.0, "speedup_lo": 1.9, "speedup_hi": 2.1}
-    assert undecided(row | change) == why
-
-
 def test_claims_are_counted_once_each_by_what_a_re_run_made_of_them():
     from kbstats.site.pages.verification import of_claims
 
