@@ -30,7 +30,7 @@ where
     and ($run_id::varchar is null or f.run_id = $run_id::varchar)
 order by
     case f.severity when 'error' then 0 when 'warning' then 1 else 2 end,
-    f.code, f.run_id, f.value desc nulls last, f.message
+    f.code, f.run_id, f.value desc nulls last, f.message, f.threshold
 """
 
 

@@ -53,8 +53,8 @@ keyed as (
 )
 select
     k.key,
-    any_value(c.title) as title,
-    any_value(c.owner) as owner,
+    max(c.title) as title,
+    max(c.owner) as owner,
     count(*) filter (where not k.decisive) as tool_results,
     count(*) filter (where k.decisive) as runs_ended,
     count(distinct k.run_id) as runs_touched,
@@ -80,7 +80,8 @@ with unnamed as (
     from run_failures as f
     inner join runs as r on f.run_id = r.run_id
     left join (
-        select run_id, any_value(body order by origin) as body from failure_texts where turn is null group by run_id
+        select run_id, any_value(body order by origin, field = 'text' desc, field, base, body) as body
+        from failure_texts where turn is null group by run_id
     ) as t on f.run_id = t.run_id
     where f.failure_class = 'unclassified' and f.decided_by <> 'submission'
 )
@@ -117,7 +118,7 @@ from sweep_patterns
 where
     ($models::varchar[] is null or list_contains($models::varchar[], model))
     and ($sweeps::varchar[] is null or list_contains($sweeps::varchar[], sweep))
-order by invalid desc, share desc, sweep, model, failure_class
+order by invalid desc, share desc, sweep, model, failure_class, suite, variant
 """
 
 

@@ -16,7 +16,7 @@ select
     problem_id,
     problem_name,
     coalesce(problem_name, problem_key) as problem,
-    any_value(variant) as variant,
+    max(variant) as variant,
     problem_key,
     model,
     count(*) as n,

@@ -198,7 +198,7 @@ def _reread(con: duckdb.DuckDBPyConnection, facts: list[str]) -> list[Step]:
     from kbstats.ingest.archives import INSIDE
 
     rows = con.execute(
-        "select path, root, epoch_us(mtime) from sources where mtime is not null limit ?", [MOST_SOURCES]
+        "select path, root, epoch_us(mtime) from sources where mtime is not null order by path limit ?", [MOST_SOURCES]
     ).fetchall()
     changed: Counter[str] = Counter()
     gone = 0

@@ -166,7 +166,7 @@ _METRICS = """
 select subject, name, value, unit, source
 from metrics
 where run_id = $id and turn is null
-order by name, subject
+order by name, subject, source, seq, value
 """
 _TRUST = """
 select trust, verified_on, counts_correct, speedup, reason from run_trust where run_id = $id
@@ -178,18 +178,20 @@ from run_verifications where run_id = $id order by gpu_model
 """
 _FINDINGS = """
 select code, severity, blocks, message, value, threshold from audit_findings where run_id = $id
-order by case severity when 'error' then 0 when 'warning' then 1 else 2 end, code
+order by
+    case severity when 'error' then 0 when 'warning' then 1 else 2 end,
+    code, value desc nulls last, message, threshold
 """
 _ANNOTATIONS = """
 select a.verdict, a.text, a.author
 from annotations as a
 where a.run_id = $id or a.kernel_sha256 in (select submitted_kernel_sha256 from runs where run_id = $id)
-order by a.verdict, a.text
+order by a.verdict, a.text, a.author
 """
 _KERNEL = "select source_code from kernels where kernel_sha256 = ?"
 _LINKS = """
 select if(run_id = $id, linked_run_id, run_id) as other, run_id = $id as richer, matched_on
-from run_links where run_id = $id or linked_run_id = $id order by other
+from run_links where run_id = $id or linked_run_id = $id order by other, richer, matched_on
 """
 
 

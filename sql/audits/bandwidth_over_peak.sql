@@ -21,9 +21,10 @@ with measured as (
 )
 select
     run_id,
-    printf('memory bandwidth of %s GB/s, over the peak of %s GB/s %s', number_text(max(value), 0), number_text(max(peak), 0), any_value(origin)) as message,
-    max(value) as value,
-    max(peak) as threshold
+    printf('memory bandwidth of %s GB/s, over the peak of %s GB/s %s', number_text(value, 0), number_text(peak, 0), origin) as message,
+    value,
+    peak as threshold
 from measured
 where value > 1.05 * peak
-group by run_id
+-- The highest, with the peak that stands beside it and no other's.
+qualify row_number() over (partition by run_id order by value desc, peak asc, origin asc) = 1

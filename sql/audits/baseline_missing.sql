@@ -6,10 +6,10 @@ select
     r.run_id,
     if(
         count(b.problem_name) > 0,
-        printf('timed, without a speedup; baselines of this problem are of %s only', string_agg(distinct gpu_key(b.hardware), ', ')),
+        printf('timed, without a speedup; baselines of this problem are of %s only', string_agg(distinct gpu_key(b.hardware), ', ' order by gpu_key(b.hardware))),
         'timed, without a speedup, and no baseline of this problem was ingested'
     ) as message,
-    any_value(r.runtime_us) as value,
+    max(r.runtime_us) as value,
     null as threshold
 from runs as r
 left join baselines as b

@@ -6,7 +6,7 @@
 -- needs: metrics(occupancy)
 select
     run_id,
-    printf('occupancy of %s %% (%s); no more than 100 %% can be active', number_text(max(value), 1), any_value(subject)) as message,
+    printf('occupancy of %s %% (%s); no more than 100 %% can be active', number_text(max(value), 1), max_by(subject, (value, subject))) as message,
     max(value) as value,
     100 as threshold
 from metrics

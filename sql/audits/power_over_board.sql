@@ -9,7 +9,7 @@ with draws as (
         m.run_id,
         max(m.value) as watts,
         max_by(m.subject, (m.value, m.subject)) as subject,
-        any_value(s.gpu) as gpu,
+        max(s.gpu) as gpu,
         coalesce(1.1 * max(s.board_power_w), 1500) as limit_w
     from metrics as m
     left join runs as r on m.run_id = r.run_id

@@ -4,7 +4,7 @@
 -- threshold: 30 lines: short kernels can coincide
 select
     r.run_id,
-    printf('the same kernel of %d lines stands in a run of %s', any_value(k.n_lines), min(o.model)) as message,
+    printf('the same kernel of %d lines stands in a run of %s', max(k.n_lines), min(o.model)) as message,
     count(distinct o.run_id) as value,
     30 as threshold
 from runs as r

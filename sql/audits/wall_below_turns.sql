@@ -11,6 +11,6 @@ select
 from runs as r
 inner join (
     -- The two parts before the whole: some reports print a turn's number right before its time.
-    select run_id, sum(coalesce(llm_s + coalesce(tools_s, 0), wall_s)) as turns_s from turns group by run_id
+    select run_id, sum(coalesce(llm_s + coalesce(tools_s, 0), wall_s) order by turn) as turns_s from turns group by run_id
 ) as t on r.run_id = t.run_id
 where r.wall_s > 0 and t.turns_s > 1.05 * r.wall_s + 5

@@ -60,10 +60,11 @@ select
     median(turns_to_best) filter (where counted) as turns_to_best,
     count(sol_share) filter (where counted and counts_correct) as n_sol,
     median(sol_share) filter (where counted and counts_correct) as median_sol,
-    any_value(level) as level,
-    any_value(variant) as variant,
-    any_value(problem_id) as problem_id,
-    any_value(problem_name) as problem_name,
+    -- Of what a row pools it has no one level, variant or problem.
+    if(min(level) = max(level), min(level), null) as level,
+    if(min(variant) = max(variant), min(variant), null) as variant,
+    if(min(problem_id) = max(problem_id), min(problem_id), null) as problem_id,
+    if(min(problem_name) = max(problem_name), min(problem_name), null) as problem_name,
     max(verified_on) as verified_on,
     -- The best run that counts here, of two as fast always the same one; it may have kept no kernel.
     first(run_id order by speedup desc, run_id asc) filter (where counted and speedup is not null) as best_run_id,

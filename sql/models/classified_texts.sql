@@ -32,7 +32,7 @@ call_hits as (
     from (select *, least(by_text, by_harness, by_line, by_code) as rule from call_rules)
 ),
 other_hits as (
-    select run_id, turn, seq, origin, min(rule) as rule, min_by(field, rule) as field, min_by(body, rule) as body, min_by(base, rule) as base
+    select run_id, turn, seq, origin, unnest(min({ 'rule': rule, 'field': field, 'base': base, 'body': body }))
     -- distinct ends the branches of failure_texts: else each of them prepares all rules for itself
     from (select *, first_rule(field, body) as rule from (select distinct * from failure_texts where origin <> 'tool'))
     group by run_id, turn, seq, origin

@@ -66,7 +66,7 @@ trusted as (
 ),
 -- One reference timing of that GPU, problem and baseline; two eras of problem sizes are no answer.
 reference_times as (
-    select b.suite, b.level, b.problem_name, gpu_key(b.hardware) as gpu, any_value(b.mean_us) as mean_us
+    select b.suite, b.level, b.problem_name, gpu_key(b.hardware) as gpu, max(b.mean_us) as mean_us
     from baselines as b
     where b.baseline = baseline
     group by b.suite, b.level, b.problem_name, gpu_key(b.hardware)
@@ -77,7 +77,7 @@ reference_times as (
 numbered_times as (
     select
         b.suite, b.level, try_cast(regexp_extract(b.problem_name, '^(\d+)_', 1) as bigint) as problem_id, gpu_key(b.hardware) as gpu,
-        any_value(b.mean_us) as mean_us
+        max(b.mean_us) as mean_us
     from baselines as b
     where b.baseline = baseline
     group by b.suite, b.level, try_cast(regexp_extract(b.problem_name, '^(\d+)_', 1) as bigint), gpu_key(b.hardware)

@@ -13,7 +13,7 @@ with records as (
     select linked_run_id as run_id, run_id as other_run_id from run_links
 ),
 variants as (
-    select r.suite, r.level, r.problem_id, r.problem_name, any_value(o.variant) as variant
+    select r.suite, r.level, r.problem_id, r.problem_name, max(variant_key(o.variant)) as variant
     from records as l
     inner join runs as r on l.run_id = r.run_id
     inner join runs as o on l.other_run_id = o.run_id

@@ -55,6 +55,29 @@ def test_bandwidth_over_the_data_sheets_peak(db, gbs, stands):
     assert bool(db.findings("bandwidth_over_peak")) is stands
 
 
+def test_a_bandwidth_is_held_to_the_peak_beside_it(db):
+    """Two are over their peaks; the higher one is named, with its own peak and not with the higher of the two."""
+    db.add("runs", run_id="a", hardware="NVIDIA H100")
+    for turn, value, peak in ((0, 4000.0, 2000.0), (1, 3800.0, 3000.0)):
+        metric(db, "a", "dram.bandwidth", value, turn=turn)
+        metric(db, "a", "peak.bandwidth", peak, turn=turn)
+    assert db.rows("select message, value, threshold from audit_findings where code = 'bandwidth_over_peak'") == [
+        ("memory bandwidth of 4000 GB/s, over the peak of 2000 GB/s named beside it", 4000.0, 2000.0)
+    ]
+
+
+def test_relabelled_names_the_latest_other_record(db):
+    db.add("runs", run_id="a", source_outcome="correct", correct=True)
+    for day, before in ((1, "timeout"), (3, "incorrect"), (2, "compile_fail"), (9, None)):
+        db.add("run_copies", run_id="a", source_id=f"s{day}", reason="relabelled", finished_at=f"2026-01-0{day} 00:00:00+00",
+               record={"run": {"source_outcome": before}})  # fmt: skip
+    said = "select message from audit_findings where code = 'relabelled'"
+    assert db.one(said) == "relabelled correct, was incorrect"
+    db.con.execute("""update runs set extra = '{"outcome_original": "llm_error"}'""")
+    db.current.clear()
+    assert db.one(said) == "relabelled correct, was llm_error"
+
+
 def test_speedup_over_headroom(db):
     for run_id, speedup in (("bad", 3.0), ("good", 2.1)):
         db.add("runs", run_id=run_id, correct=True, speedup=speedup)
