@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kbstats.sql.catalog import SqlFile
+
 HERE = Path(__file__).resolve().parent
 NOTE = "<!-- written by docs/generate.py: edit the code it names, then run `make docs` -->\n"
 
@@ -25,15 +27,24 @@ def tables() -> str:
         out += [f"## {t.name}", "", f"{t.purpose}. One row: {t.grain}.", "", "| column | type | |", "|---|---|---|"]
         out += [f"| `{c.name}` | {c.type}{'' if c.required else ', may be NULL'} | {c.text} |" for c in t.columns]
         out.append("")
-    out += ["# Models", "", "Views and table macros (`from name(argument := value)`) over the tables.", ""]
+    out += ["# Models", "", "What is computed from the tables. A stored model is a table, computed when an ingest ends;"]
+    out += ["a view is computed by who asks; a table macro takes arguments: `from name(argument := value)`.", ""]
     for m in catalog.models():
-        out += [
-            f"## {m.name}",
-            "",
-            f"{m.header['purpose']}. One row: {m.header['grain']}. Reads: {m.header['inputs']}.",
-            "",
-        ]
+        row = "" if m.header["grain"] == "scalar" else f" One row: {m.header['grain']}."
+        reads = f" Reads: {m.header['inputs']}." if m.header["inputs"] else ""
+        out += [f"## {m.name}", "", f"{_what(m)}: {m.header['purpose']}.{row}{reads}", ""]
     return "\n".join(out).rstrip() + "\n"
+
+
+def _what(m: SqlFile) -> str:
+    """What a model is in the database."""
+    if m.stored:
+        return "Stored"
+    if "create or replace view" in m.sql:
+        return "View"
+    if "create or replace macro" in m.sql:
+        return "Macro" if m.header["grain"] == "scalar" else "Table macro"
+    return "Table"
 
 
 def cli() -> str:

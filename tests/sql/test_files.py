@@ -31,6 +31,22 @@ def catalog_reads(sql, names):
     return (catalog.references(sql) & names) | calls
 
 
+def test_the_reference_says_what_a_model_is(db):
+    """What docs/tables.md calls each model, and what the database has."""
+    from pathlib import Path
+
+    text = (Path(__file__).parents[2] / "docs" / "tables.md").read_text(encoding="utf-8").partition("# Models")[2]
+    said = dict(re.findall(r"## (\w+)\n\n(Stored|Table macro|Table|View|Macro): ", text))
+    there = {name: {"Stored", "Table"} for (name,) in db.con.execute("select table_name from duckdb_tables()").fetchall()}
+    there |= {name: {"View"} for (name,) in db.con.execute("select view_name from duckdb_views()").fetchall()}
+    kinds = {"macro": {"Macro"}, "table_macro": {"Table macro"}}
+    asked = "select function_name, function_type from duckdb_functions() where not internal"
+    there |= {name: kinds[kind] for name, kind in db.con.execute(asked).fetchall()}
+    assert said.keys() == {f.name for f in catalog.models()}
+    assert {name: word for name, word in said.items() if word not in there[name]} == {}
+    assert said["audit_findings"] == "Stored"
+
+
 @pytest.mark.parametrize("f", AUDITS, ids=lambda f: f.name)
 def test_audit_header(f):
     assert f.header["purpose"]
