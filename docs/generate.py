@@ -27,8 +27,8 @@ def tables() -> str:
         out += [f"## {t.name}", "", f"{t.purpose}. One row: {t.grain}.", "", "| column | type | |", "|---|---|---|"]
         out += [f"| `{c.name}` | {c.type}{'' if c.required else ', may be NULL'} | {c.text} |" for c in t.columns]
         out.append("")
-    out += ["# Models", "", "What is computed from the tables. A stored model is a table, computed when an ingest ends;"]
-    out += ["a view is computed by who asks; a table macro takes arguments: `from name(argument := value)`.", ""]
+    out += ["# Models", "", "What is computed from the tables. Stored is a table, computed when an ingest ends; a"]
+    out.append("view is computed by who asks; a table macro takes arguments: `from name(argument := value)`.\n")
     for m in catalog.models():
         row = "" if m.header["grain"] == "scalar" else f" One row: {m.header['grain']}."
         reads = f" Reads: {m.header['inputs']}." if m.header["inputs"] else ""
