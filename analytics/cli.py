@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from kbstats.analytics.plain_options import lighten
 from kbstats.ingest.errors import KbstatsError
 from typer.core import TyperGroup
 
@@ -28,6 +29,19 @@ GROUPS = ("verify", "site", "lake")
 
 class Commands(TyperGroup):
     """A group whose help says of each command all that its first paragraph says, over as many lines as it takes."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command, whose plain options are read at once."""
+        found = super().get_command(ctx, cmd_name)
+        if found is not None:
+            lighten(found.get_params(ctx))
+        return found
+
+    def get_params(self, ctx: Any) -> Any:
+        """Options of the group itself, likewise."""
+        found = super().get_params(ctx)
+        lighten(found)
+        return found
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the section; the base class cuts each description to what is left of a line."""

@@ -5,8 +5,6 @@ Data goes to stdout, everything else to stderr. JSON has NULL for what is unknow
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 import os
 import re
@@ -86,6 +84,8 @@ def _jsonable(v: Any) -> Any:
 
 def to_json(records: Any) -> str:
     """JSON text; dates in ISO form, non-finite numbers as null."""
+    import json
+
     return json.dumps(_jsonable(records), ensure_ascii=False, indent=1)
 
 
@@ -101,6 +101,8 @@ def emit(records: Sequence[dict[str, Any]], fmt: Format, columns: Sequence[Colum
         print(to_json(list(records)))
         return
     if fmt is Format.csv:
+        import csv
+
         out = csv.writer(sys.stdout, lineterminator="\n")
         if records:
             out.writerow(records[0].keys())
@@ -119,7 +121,11 @@ def emit(records: Sequence[dict[str, Any]], fmt: Format, columns: Sequence[Colum
 
 
 def _flat(v: Any) -> Any:
-    return json.dumps(_jsonable(v), ensure_ascii=False) if isinstance(v, (dict, list, tuple)) else v
+    if not isinstance(v, (dict, list, tuple)):
+        return v
+    import json
+
+    return json.dumps(_jsonable(v), ensure_ascii=False)
 
 
 def _numeric(records: Sequence[dict[str, Any]], key: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import tomllib
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,8 @@ def raw() -> bytes:
 @functools.cache
 def classes() -> tuple[dict[str, Any], ...]:
     """Failure classes in the order in which their rules are tried."""
+    import tomllib
+
     return tuple(tomllib.loads(raw().decode("utf-8"))["class"])
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +45,8 @@ def default_db() -> Path:
 
 def version() -> str:
     """The installed version of kbstats."""
+    from importlib import metadata
+
     try:
         return metadata.version("kbstats")
     except metadata.PackageNotFoundError:  # a source tree on the path, not installed
