@@ -13,13 +13,16 @@ GROUPINGS = ("class", "owner", "model", "problem", "sweep", "tool")
 """What `summary` can have one row of."""
 
 # One row a failing tool call, and one a failed run without any: an official results file or a table
-# keeps no calls, and its failures must not be missing from the count.
+# keeps no calls, and its failures must not be missing from the count. The texts of a million calls are not
+# looked at: only which call or run gives each row's example is found, and its words are fetched behind.
 _SUMMARY = """
 with events as (
-    select f.run_id, f.tool, f.failure_class, f.owner, f.evidence, false as decisive
+    select f.run_id, f.turn, f.seq, f.tool, f.failure_class, f.owner, false as decisive, false as bare
     from tool_failures as f
     union all
-    select o.run_id, '(run)' as tool, o.failure_class, o.owner, o.evidence, true as decisive
+    select
+        o.run_id, o.turn, null as seq, '(run)' as tool, o.failure_class, o.owner, true as decisive,
+        o.evidence is null as bare
     from run_failures as o
 ),
 filtered as (
@@ -50,40 +53,91 @@ keyed as (
             else tool
         end as key
     from filtered
+    where $grouping::varchar <> 'tool' or not decisive
+),
+by_run as (
+    select
+        key, run_id, model, failure_class,
+        count(*) filter (where not decisive) as tool_results,
+        count(*) filter (where decisive) as runs_ended,
+        min({ 'bare': bare, 'run_id': run_id, 'decisive': decisive, 'turn': turn, 'seq': seq }) as place
+    from keyed
+    group by all
+),
+by_class as (
+    select key, failure_class, sum(tool_results + runs_ended) as n from by_run group by all
+),
+commonest as (
+    select key, min_by(failure_class, (-n, failure_class)) as failure_class from by_class group by key
+),
+summed as (
+    select
+        key,
+        sum(tool_results)::bigint as tool_results,
+        sum(runs_ended)::bigint as runs_ended,
+        count(distinct run_id) as runs_touched,
+        count(distinct model) as models,
+        min(place) as place
+    from by_run
+    group by key
 )
 select
-    k.key,
-    max(c.title) as title,
-    max(c.owner) as owner,
-    count(*) filter (where not k.decisive) as tool_results,
-    count(*) filter (where k.decisive) as runs_ended,
-    count(distinct k.run_id) as runs_touched,
-    count(distinct k.model) as models,
-    mode(k.failure_class order by k.failure_class) as commonest,
-    any_value(k.evidence order by k.run_id, k.evidence) as example
-from keyed as k
+    k.key, c.title, c.owner, k.tool_results, k.runs_ended, k.runs_touched, k.models, m.failure_class as commonest,
+    k.place
+from summed as k
+inner join commonest as m on k.key = m.key
 left join failure_classes as c on k.key = c.class
-where $grouping::varchar <> 'tool' or not k.decisive
-group by k.key
-order by tool_results + runs_ended desc, k.key
+order by k.tool_results + k.runs_ended desc, k.key
+"""
+# A list of runs, not a join alone: the planner moves it down to the tables, so that no other run's texts are read.
+_WORDS = """
+with places as (
+    select unnest($keys::varchar[]) as key,
+    unnest($places::struct(bare boolean, run_id varchar, decisive boolean, turn bigint, seq bigint)[]) as place
+),
+calls as (
+    select run_id, turn, seq, evidence from tool_failures where list_contains($runs::varchar[], run_id)
+),
+ended as (
+    select run_id, evidence from run_failures where list_contains($runs::varchar[], run_id)
+)
+select p.key, c.evidence
+from places as p
+inner join calls as c on p.place.run_id = c.run_id and p.place.turn = c.turn and p.place.seq = c.seq
+where not p.place.decisive
+union all
+select p.key, e.evidence
+from places as p
+inner join ended as e on p.place.run_id = e.run_id
+where p.place.decisive
 """
 
-# A failing call's text; of a run that failed without one, what its final result or label says.
+# A failing call's text; of a run that failed without one, what its final result or label says. Which they are is
+# found first, so that no other text is held.
 _UNCLASSIFIED = """
-with unnamed as (
+with calls as materialized (
+    select run_id, turn, seq, tool from tool_failures where failure_class = 'unclassified'
+),
+ended as materialized (
+    select run_id, evidence from run_failures where failure_class = 'unclassified' and decided_by <> 'submission'
+),
+said as (
+    select t.run_id, any_value(t.body order by t.origin, t.field = 'text' desc, t.field, t.base, t.body) as body
+    from failure_texts as t
+    semi join ended as e on t.run_id = e.run_id
+    where t.turn is null and t.origin <> 'tool'
+    group by t.run_id
+),
+unnamed as (
     select f.run_id, f.turn, f.seq, f.tool, c.result_text as text
-    from tool_failures as f
-    inner join tool_calls as c on f.run_id = c.run_id and f.turn = c.turn and f.seq = c.seq
-    where f.failure_class = 'unclassified'
+    from tool_calls as c
+    inner join calls as f on f.run_id = c.run_id and f.turn = c.turn and f.seq = c.seq
+    where c.ok = false
     union all
     select f.run_id, null as turn, null as seq, '(run)' as tool, coalesce(t.body, f.evidence, r.source_outcome) as text
-    from run_failures as f
+    from ended as f
     inner join runs as r on f.run_id = r.run_id
-    left join (
-        select run_id, any_value(body order by origin, field = 'text' desc, field, base, body) as body
-        from failure_texts where turn is null group by run_id
-    ) as t on f.run_id = t.run_id
-    where f.failure_class = 'unclassified' and f.decided_by <> 'submission'
+    left join said as t on f.run_id = t.run_id
 )
 select f.run_id, f.turn, f.seq, f.tool, f.text
 from unnamed as f
@@ -144,6 +198,11 @@ def summary(
         calls), `runs_ended` (runs that ended so), `runs_touched`, `models`, `commonest` and `example`.
     """
     rows = rows_of(con.execute(_SUMMARY, {"grouping": by, **_filters(levels or [], models or [], sweeps or [])}))
+    places = [r.pop("place") for r in rows]
+    asked = {"keys": [r["key"] for r in rows], "places": places, "runs": sorted({p["run_id"] for p in places})}
+    words = dict(con.execute(_WORDS, asked).fetchall())
+    for r in rows:
+        r["example"] = words.get(r["key"])
     drop = set() if by == "class" else {"title", "owner"}
     drop |= {"commonest"} if by == "class" else set()
     return [{by if k == "key" else k: v for k, v in r.items() if k not in drop} for r in rows]

@@ -33,7 +33,10 @@ def command(  # noqa: C901, PLR0912, PLR0917  options of a command line
     sweep: Annotated[list[str] | None, typer.Option(help="Sweep; repeatable.")] = None,
     runs: Annotated[bool, typer.Option("--runs", help="List failed runs with the words that decided.")] = False,
     patterns: Annotated[bool, typer.Option("--patterns", help="Failures of whole sweeps.")] = False,
-    paths: Annotated[bool, typer.Option("--paths", help="States, turns lost, recovery, repeats, tools.")] = False,
+    paths: Annotated[
+        bool,
+        typer.Option("--paths", help="States, turns lost, recovery, repeats, tools, edits; best speedup by turn."),
+    ] = False,
     unclassified: Annotated[bool, typer.Option("--unclassified", help="Print the texts that no class names.")] = False,
     db: Annotated[Path | None, typer.Option(help="Database file.  [default: $KBSTATS_DB or kbstats.duckdb]")] = None,
     fmt: Annotated[Format, typer.Option("--format", help="Output format.")] = Format.table,

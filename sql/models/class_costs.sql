@@ -6,11 +6,11 @@ with rights as (
     select run_id, turn from run_states where state in ('right', 'faster')
 ),
 hits as (
-    select s.run_id, s.failure_class, s.turn, min(t.turn) as right_turn
+    -- The next right turn of each, if any.
+    select s.run_id, s.failure_class, s.turn, t.turn as right_turn
     from run_states as s
-    left join rights as t on s.run_id = t.run_id and s.turn < t.turn
+    asof left join rights as t on s.run_id = t.run_id and s.turn < t.turn
     where s.failure_class is not null
-    group by s.run_id, s.failure_class, s.turn
 ),
 per_run as (
     select

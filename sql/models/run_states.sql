@@ -23,10 +23,10 @@ with judged as (
         and not judges_final_state(r.format)
 ),
 last_of_turn as (
-    select run_id, turn, state, failure_class
+    select run_id, turn, unnest(max({ 'seq': seq, 'state': state, 'failure_class': failure_class }))
     from judged
     where state is not null
-    qualify row_number() over (partition by run_id, turn order by seq desc) = 1
+    group by run_id, turn
 ),
 placed as (
     select

@@ -24,7 +24,7 @@ EXACT = {
     # Sums of whole numbers are the same in any order.
     "sum(total_tokens)", "sum(p.turns_lost)", "sum(s.n)", "sum(u.n_calls)", "sum(turns_lost)", "sum(n_runs)", "sum(n)",
     "sum(recovered)", "sum(e.n_repeats)", "sum(n_calls)", "sum(n_runs_before_first_pass)", "sum(n_runs_passed)",
-    "sum(size_bytes)", "sum(hash(t, p, s.left_out, r.model, r.level, r.precision, r.speedup)::hugeint)",
+    "sum(tool_results)", "sum(runs_ended)", "sum(tool_results + runs_ended)", "sum(size_bytes)", "sum(hash(t, p, s.left_out, r.model, r.level, r.precision, r.speedup)::hugeint)",
     # Two addends: candidate and reference.
     "sum(variance)",
     # A set: what is changed is looked up in it.
