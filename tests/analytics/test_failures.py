@@ -25,7 +25,7 @@ def test_each_row_has_an_example_of_its_own(db):
     assert (unnamed["tool_results"], unnamed["runs_touched"], unnamed["models"]) == (3, 3, 2)
     assert unnamed["example"] == "no rule names this, later", "of the first run"
     by_model = {r["model"]: r for r in failures.summary(con, by="model")}
-    assert (by_model["B"]["tool_results"], by_model["B"]["commonest"]) == (3, "unclassified")
+    assert (by_model["B"]["tool_results"], by_model["B"]["commonest"]) == (3, "llm.no_submission"), "two each: the first by name"
     assert by_model["B"]["example"] == "no rule names this, first", "of its first turn"
     assert [r["text"] for r in failures.unclassified(con)] == [
         "no rule names this, later", "no rule names this, first", "no rule names this, last",
