@@ -146,7 +146,9 @@ def _unpaired(mine: dict[Key, Cell], theirs: dict[Key, Cell]) -> list[dict[str, 
         apart = [
             word for i, word in enumerate(_AGREE.values(), 1) if not {key[i] for key in a} & {key[i] for key in b}
         ]
-        out.append({**{k: mine[a[0]].where[k] for k in _PLACE}, "differ_in": apart or list(_AGREE.values())})
+        # Where each alone could agree, their combinations do not: those that vary at all.
+        varied = [word for i, word in enumerate(_AGREE.values(), 1) if len({key[i] for key in a + b}) > 1]
+        out.append({**{k: mine[a[0]].where[k] for k in _PLACE}, "differ_in": apart or varied})
     return out
 
 

@@ -237,7 +237,8 @@ def _value(row: dict[str, Any], key: str) -> float:
     v = row.get(key)
     if v is None:
         return -math.inf
-    return -float(v) if key in _ASCENDING else float(v)
+    rounded = float(f"{v:.12g}")  # sums of the same costs may differ in their last bit
+    return -rounded if key in _ASCENDING else rounded
 
 
 def _ends(row: dict[str, Any], key: str) -> tuple[float, float]:

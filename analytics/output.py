@@ -28,13 +28,25 @@ class Format(StrEnum):
     md = "md"
 
 
-# C0 and C1 controls, and the marks that reorder text: a trace's text must not drive a terminal.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# C0 and C1 controls, marks that reorder text or cannot be seen: a trace's text must not drive a terminal.
+_UNSEEN = r"\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff"
+_CONTROL = re.compile(rf"[\x00-\x08{_UNSEEN}]")
+_IN_LINE = re.compile(rf"[\x00-\x1f{_UNSEEN}]")
+_BREAK = re.compile(r"[\t-\r\x85\u2028\u2029]+")
 
 
 def plain(text: str) -> str:
     """Text with control and reordering characters made visible as escapes."""
-    return _CONTROL.sub(lambda m: f"\\x{ord(m[0]):02x}" if ord(m[0]) < 256 else f"\\u{ord(m[0]):04x}", text)
+    return _CONTROL.sub(_escape, text)
+
+
+def plain_line(text: str) -> str:
+    """The same of what stands on one line: a name with a line's end in it begins no other."""
+    return _IN_LINE.sub(_escape, text)
+
+
+def _escape(m: re.Match[str]) -> str:
+    return f"\\x{ord(m[0]):02x}" if ord(m[0]) < 256 else f"\\u{ord(m[0]):04x}"
 
 
 @dataclass(frozen=True)
@@ -66,7 +78,10 @@ def place(row: Mapping[str, Any]) -> str:
 
 def rows_of(con_result: Any) -> list[dict[str, Any]]:
     """A DuckDB result as a list of records."""
-    names = [d[0] for d in con_result.description]
+    names: list[str] = []
+    for name, *_ in con_result.description:  # a query may name two columns alike
+        n = sum(k == name or re.fullmatch(rf"{re.escape(name)}_\d+", k) is not None for k in names)
+        names.append(name if name not in names else f"{name}_{n + 1}")
     return [dict(zip(names, row, strict=True)) for row in con_result.fetchall()]
 
 
@@ -79,6 +94,10 @@ def _jsonable(v: Any) -> Any:
         return [_jsonable(x) for x in v]
     if hasattr(v, "isoformat"):
         return v.isoformat()
+    if isinstance(v, (bytes, bytearray)):
+        return v.hex()
+    if hasattr(v, "as_tuple"):  # a decimal
+        v = int(v) if v == int(v) else float(v)
     return v if isinstance(v, (str, int, float, bool, type(None))) else str(v)
 
 
@@ -111,13 +130,25 @@ def emit(records: Sequence[dict[str, Any]], fmt: Format, columns: Sequence[Colum
     shown = columns or [Column(k, k, right=_numeric(records, k)) for k in (records[0] if records else {})]
     if not shown:
         return
-    cells = [[plain(c.show(r.get(c.key))) for c in shown] for r in records]
+    cells = [[plain(c.show(_bound(r.get(c.key)) if columns else r.get(c.key))) for c in shown] for r in records]
     if fmt is Format.md:
         _markdown(shown, cells)
     elif _crowded(shown, cells):
         _records(shown, cells)
     else:
         _table(shown, cells)
+
+
+LONGEST = 400
+"""Characters of one cell; a longer name is nobody's."""
+
+
+def _bound(v: Any) -> Any:
+    """A text of a trace as one cell takes it: on one line, and no page of it."""
+    if not isinstance(v, str) or (len(v) <= LONGEST and not _BREAK.search(v)):
+        return v
+    text = _BREAK.sub(" ", v)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def _flat(v: Any) -> Any:

@@ -121,7 +121,7 @@ _RUN = """
 select
     r.*, s.path as source_path, s.root as source_root, o.outcome, o.failure_class, o.owner, o.evidence,
     o.decided_by, o.decided_turn, o.label, o.label_conflict, c.title as failure_title, c.advice,
-    coalesce(abs(r.speedup - 1) <= t.noise_band, false) as near_tie
+    coalesce(abs(r.speedup - 1) <= t.noise_band + 1e-9, false) as near_tie
 from runs as r
 inner join run_outcomes as o on r.run_id = o.run_id
 inner join run_status as t on r.run_id = t.run_id

@@ -61,6 +61,8 @@ def wilson(k: int, n: int, z: float = Z95) -> Interval:
 
 def geomean(values: Sequence[float]) -> float | None:
     """Geometric mean of positive values; None for none."""
+    if len(values) == 1:  # exactly: through its logarithm it would differ in the last bit
+        return float(values[0])
     return math.exp(math.fsum(map(math.log, values)) / len(values)) if values else None
 
 

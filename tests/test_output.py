@@ -7,7 +7,19 @@ import io
 import json
 from datetime import UTC, datetime
 
-from kbstats.analytics.output import Column, Format, emit, folded, note, number, place, plain, to_json
+from kbstats.analytics.output import (
+    Column,
+    Format,
+    emit,
+    folded,
+    note,
+    number,
+    place,
+    plain,
+    plain_line,
+    rows_of,
+    to_json,
+)
 
 HARD = [
     {
@@ -89,3 +101,23 @@ def test_notes_are_plain_and_wrapped(capsys, monkeypatch) -> None:
     err = capsys.readouterr().err
     assert "\x1b" not in err
     assert max(map(len, err.splitlines())) <= 40
+
+
+def test_a_name_begins_no_line_of_its_own() -> None:
+    assert plain_line("x\nturn  9\t\u2028\u200b") == "x\\x0aturn  9\\x09\\u2028\\u200b"
+    assert plain("a\tb\nc\u2029") == "a\tb\nc\\u2029"
+
+
+def test_a_table_holds_a_name_on_one_line_and_bounds_it(capsys) -> None:
+    emit([{"name": "a\n2  forged\trow"}, {"name": "n" * 10_000}], Format.table, [Column("name", "name")])
+    out = capsys.readouterr().out
+    assert "a 2  forged row" in out.splitlines()
+    assert len(out) < 1000
+    assert "…" in out
+
+
+def test_columns_of_one_name_are_both_told_and_decimals_are_numbers() -> None:
+    import duckdb
+
+    rows = rows_of(duckdb.connect().execute("select 1 as x, 2 as x, 1.10::decimal(4,2) as d, 3::decimal(4,0) as e, 'ab'::blob as b"))
+    assert json.loads(to_json(rows)) == [{"x": 1, "x_2": 2, "d": 1.1, "e": 3, "b": "6162"}]

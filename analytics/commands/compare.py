@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from kbstats.analytics.commands.leaderboard import Trust, baseline_of
-from kbstats.analytics.output import Column, Format, emit, note, number, place, plain, to_json
+from kbstats.analytics.output import Column, Format, emit, note, number, place, plain_line, to_json
 
 
 class Side(StrEnum):
@@ -69,11 +69,12 @@ def command(  # noqa: PLR0917  options of a command line
 
 
 def _print(f: dict[str, Any]) -> None:
-    print(plain(f"A  {f['a']}"))
-    print(plain(f"B  {f['b']}"))
+    print(plain_line(f"A  {f['a']}"))
+    print(plain_line(f"B  {f['b']}"))
     print(f"\n{f['pairs']} shared problems and samples: A wins {f['wins']}, ties {f['ties']}, loses {f['losses']}")
     if f["p_value"] is not None:
-        print(f"sign test: p = {f['p_value']:.3g} that the split is chance")
+        p = f["p_value"]
+        print(f"sign test: p {f'= {p:.3g}' if p else '< 1e-300'} that the split is chance")
     if f["ratio"] is not None:
         between = "" if f["ratio_lo"] is None else f" [{f['ratio_lo']:.2f}–{f['ratio_hi']:.2f}]"
         print(f"speedup of A over speedup of B: {f['ratio']:.2f}{between}, geometric mean of {f['n_ratio']} pairs")
@@ -100,4 +101,4 @@ def _count(rows: list[dict[str, Any]]) -> str:
 
 def _places(rows: list[dict[str, Any]], most: int = 12) -> str:
     more = f" and {len(rows) - most} more" if len(rows) > most else ""
-    return plain(", ".join(map(place, rows[:most])) + more)
+    return plain_line(", ".join(map(place, rows[:most])) + more)

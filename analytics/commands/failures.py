@@ -8,7 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from kbstats.analytics.output import Column, Format, emit, example, folded, left_over, note, number, plain, to_json
+from kbstats.analytics.output import (
+    Column,
+    Format,
+    emit,
+    example,
+    folded,
+    left_over,
+    note,
+    number,
+    plain,
+    plain_line,
+    to_json,
+)
 from kbstats.ingest.errors import UsageError
 
 if TYPE_CHECKING:
@@ -81,7 +93,7 @@ def command(  # noqa: C901, PLR0912, PLR0917  options of a command line
     if unclassified and fmt is Format.table:
         for r in rows:
             place = "" if r["turn"] is None else f" turn {r['turn']} call {r['seq']}"
-            print(plain(f"--- {r['run_id']}{place} {r['tool']}"))
+            print(plain_line(f"--- {r['run_id']}{place} {r['tool']}"))
             print(plain(r["text"] or ""))
         return
     if patterns and fmt in {Format.table, Format.md}:

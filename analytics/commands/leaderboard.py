@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from kbstats.analytics.output import Column, Format, display_width, emit, folded, note, number, place, plain, width
+from kbstats.analytics.output import Column, Format, display_width, emit, folded, note, number, place, plain_line, width
 from kbstats.ingest.errors import UsageError
 
 if TYPE_CHECKING:
@@ -98,10 +98,11 @@ def command(  # noqa: PLR0917  options of a command line
     for text in found.notes:
         note(f"note: {text}")
     if not found.rows:
-        for text in unmet:
+        nothing = "no runs: the database is empty, or the filters together leave nothing"
+        if shared:
+            nothing = "no problem is left that every row attempted: leave --shared out, or ask for fewer rows"
+        for text in unmet or [nothing]:
             note(f"kbstats: {text}")
-        if not unmet:
-            note("kbstats: no runs: the database is empty, or the filters together leave nothing")
         if fmt in {Format.table, Format.md}:
             return
     if fmt in {Format.json, Format.csv}:
@@ -343,7 +344,7 @@ def _matrix(rows: list[dict[str, Any]], fmt: Format) -> None:
         emit(mine, fmt, columns)
         print()
     for model, name in names.items():
-        print(plain(f"{name}  {model}"))
+        print(plain_line(f"{name}  {model}"))
     print("a number: the best speedup that counts; ok: correct, not timed")
     print("out: correct, does not count here; –: not attempted")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from kbstats.analytics.output import Format, emit, place, plain, to_json, width
+from kbstats.analytics.output import Format, emit, place, plain, plain_line, to_json, width
 from kbstats.ingest.errors import UsageError
 
 
@@ -50,7 +50,7 @@ def _lines(found: dict[str, Any], changes: dict[tuple[int, int], list[str]]) -> 
     r = found["run"]
     name = r["model"] or r["model_raw"] or "(unknown)"
     words = dict.fromkeys([name, place(r), r["problem_name"] or ""])  # without a number the place is the name
-    out = [plain("  ".join(words))]
+    out = [plain_line("  ".join(words))]
     out += _facts(r)
     out.append("")
     for t in found["turns"]:
@@ -107,7 +107,7 @@ def _turn(t: dict[str, Any]) -> list[str]:
     time = t.get("wall_s") if t.get("llm_s") is None else t["llm_s"] + (t.get("tools_s") or 0)
     seconds = "" if time is None else f"{time:>7.1f} s  "
     state = t.get("state") or ""
-    out = [plain(f"turn {t['turn']:>2}  {seconds}{calls}" + (f"  [{state.replace('_', ' ')}]" if state else ""))]
+    out = [plain_line(f"turn {t['turn']:>2}  {seconds}{calls}" + (f"  [{state.replace('_', ' ')}]" if state else ""))]
     indent, room = " " * 9, max(width() - 9, 40)
     for c in t["calls"]:
         if c["ok"] is not False:
@@ -116,14 +116,14 @@ def _turn(t: dict[str, Any]) -> list[str]:
         said = [d for d in c["diagnostics"] if d["toolchain"] != "ninja"]
         name = c["failure_class"] + (" (again, on the same kernel)" if c["repeated"] else "")
         words = "" if said else ": " + _short(c["evidence"], room - len(name) - 2)
-        out.append(plain(f"{indent}{name}{words}"))
+        out.append(plain_line(f"{indent}{name}{words}"))
         for d in said[:3]:
             place = ":".join(str(v) for v in (d["file"], d["line"]) if v is not None)
-            out.append(plain(f"{indent}  {_short(' '.join([place, d['message'] or '']), room - 2)}"))
+            out.append(plain_line(f"{indent}  {_short(' '.join([place, d['message'] or '']), room - 2)}"))
         if len(said) > 3:
             out.append(f"{indent}  and {len(said) - 3} more")
     if t.get("feedback") and "failed" in t["feedback"]:
-        out.append(plain(indent + _short(t["feedback"], room)))
+        out.append(plain_line(indent + _short(t["feedback"], room)))
     return out
 
 
@@ -135,7 +135,8 @@ def _short(text: str | None, size: int) -> str:
 def _verdict(found: dict[str, Any]) -> list[str]:
     r = found["run"]
     label = r["source_outcome"] or ("correct" if r["correct"] else None)
-    text = r["outcome"] + (f" ({r['failure_class']}, {r['owner']})" if r["failure_class"] else "")
+    why = ", ".join(w for w in (r["failure_class"], r["owner"]) if w)
+    text = r["outcome"] + (f" ({why})" if why else "")
     if r["decided_by"] != "label":
         text += f", decided by the {r['decided_by'].replace('_', ' ').replace('re evaluation', 're-evaluation')}"
     out = _pair("outcome", text)

@@ -9,4 +9,4 @@ select
     null as threshold
 from run_outcomes as o
 inner join runs as r on o.run_id = r.run_id
-where o.outcome = 'timeout' and (o.label = 'compile_fail' or (o.label is null and r.compiled = false))
+where o.outcome = 'timeout' and (o.label_outcome = 'compile_fail' or (o.label is null and r.compiled = false))

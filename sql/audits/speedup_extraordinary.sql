@@ -1,4 +1,4 @@
--- purpose: a speedup over 100x that nobody has confirmed
+-- purpose: a pass with a speedup over 100x that nobody has confirmed
 -- severity: error
 -- blocks: speed
 -- doubts: speedup
@@ -10,4 +10,4 @@ select
     100 as threshold
 from runs as r
 anti join (select run_id from run_verifications where confirms_claim) as v on r.run_id = v.run_id
-where r.speedup > 100
+where r.speedup > 100 and r.correct is distinct from false

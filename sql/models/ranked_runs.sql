@@ -202,7 +202,7 @@ select
     -- A re-run brings an interval of its own.
     coalesce(
         counts_correct and trusted_speedup > 0 and isfinite(trusted_speedup)
-        and if(measured_hi is null, abs(trusted_speedup - 1) <= noise_band, measured_lo <= 1 and measured_hi >= 1),
+        and if(measured_hi is null, abs(trusted_speedup - 1) <= noise_band + 1e-9, measured_lo <= 1 and measured_hi >= 1),
         false
     ) as near_tie,
     -- Claimed, and not counted here: a pass that does not rank, or a speedup that is not believed.

@@ -162,7 +162,8 @@ derived as (
             when decided_by = 'label' and in_progress then 'in_progress'
             when decided_by = 'label' and skipped then 'skipped'
             when decided_by = 'submission' and submit_ok then 'correct'
-            when decided_by = 'submission' then coalesce(submit_outcome, 'unknown')
+            -- A submission that failed by words that no rule knows: the label says how, if it says failed.
+            when decided_by = 'submission' then coalesce(nullif(submit_outcome, 'unknown'), nullif(label_outcome, 'correct'), 'unknown')
             when decided_by in ('re_evaluation', 'final_result') and says_correct then 'correct'
             when decided_by in ('re_evaluation', 'final_result') then coalesce(
                 final_outcome, label_outcome, if(says_compiled, 'incorrect', 'compile_fail')

@@ -14,7 +14,8 @@ with judged as (
             when f.outcome in ('timeout', 'infra_error') then 'not_judged'
         end as state,
         f.failure_class,
-        c.seq
+        c.seq,
+        c.kernel_sha256
     from tool_calls as c
     inner join runs as r on c.run_id = r.run_id
     left join tool_failures as f on c.run_id = f.run_id and c.turn = f.turn and c.seq = f.seq
@@ -23,10 +24,22 @@ with judged as (
         and not judges_final_state(r.format)
 ),
 last_of_turn as (
-    select run_id, turn, unnest(max({ 'seq': seq, 'state': state, 'failure_class': failure_class }))
-    from judged
-    where state is not null
-    group by run_id, turn
+    -- That a kernel builds says nothing against the check that it passed before, in the same turn.
+    select
+        run_id,
+        turn,
+        unnest(if(last_call.state = 'compiles' and last_verdict.state = 'right' and last_call.kernel = last_verdict.kernel, last_verdict, last_call))
+    from (
+        select
+            run_id,
+            turn,
+            max({ 'seq': seq, 'state': state, 'failure_class': failure_class, 'kernel': kernel_sha256 }) as last_call,
+            max({ 'seq': seq, 'state': state, 'failure_class': failure_class, 'kernel': kernel_sha256 })
+                filter (where state <> 'compiles') as last_verdict
+        from judged
+        where state is not null
+        group by run_id, turn
+    )
 ),
 placed as (
     select

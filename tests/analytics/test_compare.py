@@ -146,3 +146,16 @@ def test_another_baseline_and_unknown_ones(two):
     for filters in (lb.Filters(baseline="nope"), lb.Filters(verified_on="nope", trust="verified")):
         with pytest.raises(UsageError, match="nope"):
             compare.compare(two.fresh(), "A", "B", filters)
+
+
+def test_what_keeps_two_sides_apart_is_what_varies(db):
+    """Modes and GPUs both agree somewhere, their combinations nowhere."""
+    for i, (model, mode, gpu) in enumerate([("A", "all", "H100"), ("A", "single", "H200"), ("B", "all", "H200"), ("B", "single", "H100")]):
+        db.add("runs", run_id=f"r{i}", model=model, mode=mode, hardware=gpu, correct=True, speedup=2.0, source_outcome="correct")
+    (row,) = compare.compare(db.fresh(), "A", "B", lb.Filters())["unpaired"]
+    assert row["differ_in"] == ["mode", "GPU model"]
+
+
+def test_one_runs_speedup_is_shown_to_the_last_bit():
+    assert compare.stats.geomean([5.0]) == 5.0
+    assert compare.stats.geomean([2.0, 8.0]) == pytest.approx(4.0)

@@ -363,3 +363,11 @@ def test_a_timing_file_as_baseline(db, tmp_path):
     empty.write_text("{}")
     with pytest.raises(KbstatsError):
         baseline_files.use(con, empty)
+
+
+def test_equal_to_the_last_digit_but_one_is_equal(db):
+    """Three times 0.1 over three is more than 0.1 by the last bit."""
+    fill(db, "A", [2.0, 2.0, 2.0], cost_usd=0.1)
+    fill(db, "slow", [0.5], cost_usd=0.1)
+    rows = lb.board(db.fresh(), lb.Filters(), sort="cost_per_solved").rows
+    assert [(r["model"], r["rank"]) for r in rows] == [("A", 1), ("slow", 1)]

@@ -258,3 +258,29 @@ def test_messages_are_sentences_a_person_reads(db):
         assert message, code
         assert "%" not in message or " %" in message
         assert not message.endswith(".")
+
+
+def test_what_ended_differently_is_no_twin(db):
+    """Rounded walls and fixed budgets make unlike runs alike in every figure."""
+    same = {"wall_s": 60.0, "total_tokens": 4000, "n_turns": 1, "hardware": "NVIDIA H100"}
+    for run_id, label in (("a", "correct"), ("b", "compile_fail"), ("c", "incorrect"), ("d", "timeout")):
+        db.add("runs", run_id=run_id, model=run_id, source_outcome=label, correct=label == "correct", **same)
+    db.add("runs", run_id="e", model="e", source_outcome="correct", correct=True, **same | {"hardware": "NVIDIA H200"})
+    assert db.findings("twin_run") == {}
+    db.add("runs", run_id="f", model="f", source_outcome="CORRECT", correct=True, **same | {"hardware": "H100_Modal"})
+    assert db.findings("twin_run") == {"f": 2.0}
+
+
+def test_a_speedup_of_a_run_that_is_not_right_claims_nothing(db):
+    for run_id, correct in (("a", True), ("b", False), ("c", None)):
+        db.add("runs", run_id=run_id, correct=correct, speedup=500.0)
+    assert set(db.findings("speedup_extraordinary")) == set(db.findings("speedup_over_10")) == {"a", "c"}
+
+
+@pytest.mark.parametrize("label", ["compile_fail", "compile_failed", "COMPILE_ERROR"])
+def test_a_hidden_timeout_by_any_word_for_a_failed_build(db, label):
+    db.add("runs", run_id="a", source_outcome=label, correct=False, compiled=False)
+    db.add("tool_calls", run_id="a", ok=False, outcome="failed",
+           result_text="submit_kernel FAILED: kernel did not compile.\ntorchrun eval timed out after 300s (world_size=8)")  # fmt: skip
+    assert db.one("select label_outcome, outcome from run_outcomes") == ("compile_fail", "timeout")
+    assert set(db.findings("hidden_timeout")) == {"a"}

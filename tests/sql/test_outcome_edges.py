@@ -40,4 +40,12 @@ def test_a_flag_alone_can_conflict(db, correct, ok, conflict):
 def test_what_no_rule_names_conflicts_with_no_failure(db):
     db.add("runs", run_id="a", source_outcome="compile_fail", correct=False)
     db.add("tool_calls", run_id="a", ok=False, result_text="something that no rule has words for")
-    assert outcome(db, "outcome, failure_class, label_conflict") == ("unknown", "unclassified", False)
+    assert outcome(db, "outcome, failure_class, label_conflict") == ("compile_fail", "unclassified", False)
+
+
+def test_a_submission_that_no_rule_names_ends_as_its_label_says(db):
+    for run_id, label in (("a", "compile_fail"), ("b", "correct"), ("c", None)):
+        db.add("runs", run_id=run_id, source_outcome=label, sample_id=ord(run_id))
+        db.add("tool_calls", run_id=run_id, ok=False, result_text="words that no rule knows")
+    rows = db.rows("select run_id, outcome, failure_class from run_outcomes order by run_id")
+    assert rows == [("a", "compile_fail", "unclassified"), ("b", "unknown", "unclassified"), ("c", "unknown", "unclassified")]

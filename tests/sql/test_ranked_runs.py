@@ -178,3 +178,10 @@ def test_a_measured_interval_tells_a_tie_on_the_verified_board(db, lo, hi, tie):
     db.add("runs", run_id="a", source_outcome="correct", correct=True, speedup=1.0, submitted_kernel_sha256="k")
     db.add("verifications", verification_id="1", kernel_sha256="k", speedup=1.04, speedup_lo=lo, speedup_hi=hi, claimed_speedup=1.0, verdict="CONFIRMED")
     assert db.one("select near_tie from ranked_runs(trust := 'verified')") is tie
+
+
+@pytest.mark.parametrize(("speedup", "tie"), [(1.02, True), (0.98, True), (1.0201, False), (0.9799, False)])
+def test_the_edge_of_the_least_band_is_a_tie(db, speedup, tie):
+    """abs(1.02 - 1) is above 0.02 by a float's last bit."""
+    db.add("runs", run_id="a", correct=True, speedup=speedup)
+    assert db.one("select near_tie from ranked_runs()") is tie

@@ -40,3 +40,17 @@ def test_what_the_band_rests_on(db, mean, std, trials, band):
         if value is not None:
             db.add("metrics", run_id="a", name=f"runtime.{name}", value=value)
     assert [r[0] for r in db.rows("select noise_band from run_noise")] == ([] if band is None else [pytest.approx(band)])
+
+
+def test_a_mean_that_no_metric_gives_is_the_runs_own_runtime(db):
+    """std = mean on both sides, ten trials: 1.96 * sqrt(2 * 1 / 10)."""
+    db.add("runs", run_id="a", correct=True, runtime_us=100.0, ref_runtime_us=120.0, speedup=1.2)
+    for subject, std in (("candidate", 100.0), ("reference", 120.0)):
+        db.add("metrics", run_id="a", subject=subject, name="runtime.std", value=std)
+        db.add("metrics", run_id="a", subject=subject, name="runtime.trials", value=10.0)
+    assert db.one("select noise_band from run_noise") == pytest.approx(1.96 * math.sqrt(0.2))
+    assert db.one("select near_tie from ranked_runs()") is True
+    assert db.findings("std_over_mean") == {}
+    db.con.execute("update metrics set value = 150 where name = 'runtime.std' and subject = 'candidate'")
+    db.current.clear()
+    assert db.findings("std_over_mean") == {"a": 1.5}

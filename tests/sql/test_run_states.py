@@ -15,3 +15,12 @@ def test_states_turn_by_turn(db):
     got = db.rows("select state, previous_state from run_states order by turn")
     assert [s for s, _ in got] == [None, "not_compiling", "wrong", "right", "not_judged", "faster"]
     assert got[3][1] == "wrong"
+
+
+def test_a_build_after_a_passing_check_of_the_same_kernel_takes_nothing_back(db):
+    db.add("runs", run_id="a")
+    for turn, kernels in enumerate([("k", "k"), ("k", "l")]):
+        db.add("turns", run_id="a", turn=turn)
+        for seq, (tool, kernel) in enumerate(zip(("run_correctness", "compile_kernel"), kernels, strict=True)):
+            db.add("tool_calls", run_id="a", turn=turn, seq=seq, tool=tool, ok=True, kernel_sha256=kernel)
+    assert db.rows("select turn, state from run_states order by turn") == [(0, "right"), (1, "compiles")]
