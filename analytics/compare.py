@@ -180,7 +180,7 @@ def compare(
     if getattr(filters, name):
         raise UsageError(f"--{side} with a comparison of {name}", hint="the two names say which")
     offers.check_baseline(con, filters.baseline)
-    offers.check_verified_on(con, filters.verified_on)
+    filters = replace(filters, verified_on=offers.verified_on(con, filters.verified_on))
     chosen: dict[str, Any] = {name: [a, b]}
     leaderboards.select_runs(con, replace(filters, **chosen))
     rows = rows_of(con.execute(_CELLS, {"side": side}))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kbstats.analytics import board_notes, offers, samples, stats
@@ -119,7 +119,7 @@ def board(
         Rows of the fields that docs/leaderboard.md explains.
     """
     offers.check_baseline(con, filters.baseline)
-    offers.check_verified_on(con, filters.verified_on)
+    filters = replace(filters, verified_on=offers.verified_on(con, filters.verified_on))
     select_runs(con, filters, by=by)
     there = {} if by in {"run", "problem"} else board_notes.offered(con, by=by)
     short = board_notes.drop_uncovered(con, min_coverage, there) if min_coverage > 0 and there else []

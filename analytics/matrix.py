@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kbstats.analytics import board_notes, leaderboards, offers
@@ -49,7 +50,7 @@ def matrix(
 ) -> leaderboards.Board:
     """One row a model and problem: attempts, correct ones, the best speedup with its run and kernel, else why not."""
     offers.check_baseline(con, filters.baseline)
-    offers.check_verified_on(con, filters.verified_on)
+    filters = replace(filters, verified_on=offers.verified_on(con, filters.verified_on))
     leaderboards.select_runs(con, filters)
     notes = []
     if min_coverage > 0:

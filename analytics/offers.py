@@ -29,7 +29,7 @@ select baseline as v from baselines
 union select baseline from runs
 union select name[12:] from metrics where starts_with(name, 'speedup.vs_')
 """
-_VERIFIED = "select gpu_model as v from run_verifications"
+_VERIFIED = "select distinct gpu_model, gpu_key(gpu_model) from run_verifications where gpu_model is not null"
 
 
 def _values(con: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
@@ -69,11 +69,17 @@ def check_baseline(con: duckdb.DuckDBPyConnection, baseline: str | None) -> None
         raise UsageError(f"no baseline {baseline!r}", hint=f"there are {listed(there) or 'none'}; or name a file")
 
 
-def check_verified_on(con: duckdb.DuckDBPyConnection, gpu: str | None) -> None:
-    """Refuse a GPU model without results.
+def verified_on(con: duckdb.DuckDBPyConnection, gpu: str | None) -> str | None:
+    """The GPU model asked for as its results name it: `H100` where one model of that name has some.
 
     Raises:
-        UsageError: naming those there are.
+        UsageError: none has, or several; naming those there are.
     """
-    if gpu is not None and gpu not in (there := _values(con, _VERIFIED)):
-        raise UsageError(f"nothing was re-run on {gpu!r}", hint=f"there are results of {listed(there) or 'no GPU'}")
+    if gpu is None:
+        return None
+    there = dict(con.execute(_VERIFIED).fetchall())
+    fits = [gpu] if gpu in there else sorted(name for name, key in there.items() if key == gpu.upper())
+    if len(fits) != 1:
+        what = f"several GPU models are called {gpu!r}" if fits else f"nothing was re-run on {gpu!r}"
+        raise UsageError(what, hint=f"there are results of {listed(sorted(there)) or 'no GPU'}")
+    return fits[0]

@@ -47,7 +47,8 @@ def expected_best(speedups: Sequence[float], n: int, k: int) -> float:
     """
     logs = sorted([max(math.log(s), 0.0) for s in speedups] + [0.0] * (n - len(speedups)))
     total = math.comb(n, k)
-    return math.fsum(v * math.comb(i, k - 1) for i, v in enumerate(logs) if i >= k - 1) / total
+    # the share of the draws first: the counts alone pass a float's range from a thousand samples on
+    return math.fsum(v * (math.comb(i, k - 1) / total) for i, v in enumerate(logs) if v and i >= k - 1)
 
 
 def columns(con: duckdb.DuckDBPyConnection, ks: Sequence[int]) -> Mapping[str, dict[str, Any]]:

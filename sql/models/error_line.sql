@@ -4,10 +4,10 @@
 create or replace macro error_line(body) as nullif(
     if(
         contains(body, 'error') or contains(body, 'fatal')
-        or contains(body, 'undefined reference') or contains(body, 'multiple definition'),
+        or contains(body, 'undefined reference') or contains(body, 'multiple definition') or contains(body, 'ld: cannot find -l'),
         regexp_extract(
             body,
-            '\S*(?:: (?:fatal )?error(?: #\d+(?:-D)?)?: |ptxas (?:error|fatal) *: |nvlink error *: |\S+ undefined reference to|\S+ multiple definition of)[^\n]{0,300}'
+            '\S*(?:: (?:fatal |catastrophic )?error(?: #\d+(?:-D)?)?: |ptxas (?:\S+, line \d+; )?(?:error|fatal) *: |nv(?:link|cc) (?:error|fatal) *: |\S+ undefined reference to|\S+ multiple definition of|\bld: cannot find -l)[^\n]{0,300}'
         ),
         null
     ),

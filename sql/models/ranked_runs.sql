@@ -127,7 +127,11 @@ judged as (
         v.speedup_lo as measured_lo,
         v.speedup_hi as measured_hi,
         -- Re-run on another GPU model only: not re-run as far as this board goes.
-        if(trust = 'verified' and t.run_id is null, 'not_verified', t.reason) as reason,
+        case
+            when trust = 'verified' and t.run_id is null then 'not_verified'
+            when t.reduced_to is null or precisions is distinct from [t.reduced_to] then t.reason
+            else nullif(t.reason, 'reduced_precision')
+        end as reason,
         coalesce(t.counts_correct and (t.reduced_to is null or precisions = [t.reduced_to]), false) as counts_correct,
         case
             when baseline is null or trust = 'verified' or (r.baseline = baseline and r.speedup is not null) then t.speedup

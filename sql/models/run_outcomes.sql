@@ -2,7 +2,7 @@
 --   evidence: label, submission, re_evaluation, feedback, work_item, final_result, no_submission, or nothing (no
 --   source judged the run)
 -- grain: run_id
--- inputs: runs, tool_calls, timeouts, tool_failures, classified_texts, failure_classes, judges_final_state, tool_role
+-- inputs: runs, tool_calls, timeouts, tool_failures, classified_texts, failure_texts, failure_classes, judges_final_state, tool_role
 -- stored: yes
 create or replace view run_outcomes as
 with submissions as (
@@ -32,6 +32,15 @@ submitting as (
 ),
 called as (
     select run_id, count(*) as n_calls from tool_calls group by run_id
+),
+-- Words that a final result keeps of its failure, whether or not a rule knows them.
+final_words as (
+    select run_id, left(max(body), 400) as words
+    from failure_texts
+    where
+        origin = 'final' and field = 'text'
+        and regexp_matches(body, '(?m)^(?:(?:compilation|runtime|cuda|other|gpu)_error|error|error_message|correctness_issue): \S')
+    group by run_id
 ),
 -- The last turn's failing model call; an earlier one did not end the run.
 call_failures as (
@@ -91,6 +100,7 @@ facts as (
             else f.outcome
         end as final_outcome,
         f.evidence as final_evidence,
+        if(f.run_id is null, k.words, null) as unnamed_words,
         m.failure_class as call_class,
         m.outcome as call_outcome,
         m.evidence as call_evidence,
@@ -111,6 +121,7 @@ facts as (
     left join tool_failures as t on s.run_id = t.run_id and s.turn = t.turn and s.seq = t.seq
     left join classified_texts as f on r.run_id = f.run_id and f.origin = 'final'
     left join classified_texts as l on r.run_id = l.run_id and l.origin = 'label'
+    left join final_words as k on r.run_id = k.run_id
     left join call_failures as m on r.run_id = m.run_id
     left join work_items as w on r.run_id = w.run_id
     left join sessions as e on r.run_id = e.run_id
@@ -187,6 +198,11 @@ derived as (
             when decided_by = 'feedback' then call_class
             when decided_by = 'work_item' then 'timeout.work_item'
             when decided_by = 'no_submission' then 'llm.no_submission'
+            -- The label's class says that no text was kept; where one was, no rule knows it.
+            when
+                decided_by = 'label' and unnamed_words is not null and not coalesce(says_correct, false)
+                and coalesce(label_outcome, 'incorrect') not in ('correct', 'in_progress', 'skipped', 'timeout')
+                then 'unclassified'
             when decided_by = 'label' and label_class is not null then label_class
             when decided_by = 'label' and coalesce(label_outcome, 'correct') = 'correct' and says_correct = false
                 then if(says_compiled = false, 'compile.no_text', 'incorrect.no_text')
@@ -197,6 +213,7 @@ derived as (
             when decided_by in ('re_evaluation', 'final_result') then final_evidence
             when decided_by = 'feedback' then call_evidence
             when decided_by = 'work_item' then work_item_message
+            when decided_by = 'label' and not coalesce(says_correct, false) then coalesce(unnamed_words, label)
             when decided_by = 'label' then label
         end as evidence
     from decided

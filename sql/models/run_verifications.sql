@@ -77,7 +77,7 @@ select
     and verdict in ('CONFIRMED', 'CONFIRMED_FASTER')
     and coalesce(coalesce(speedup_lo, speedup) >= 0.94 * own_claim, true) as confirms_claim,
     -- The precision class a reduced confirmation is good for: it ranks on a board of that one only.
-    if(verdict = 'CONFIRMED_REDUCED', lower(kind), null) as reduced_to,
+    if(verdict = 'CONFIRMED_REDUCED', coalesce(lower(kind), '?'), null) as reduced_to,
     not reference_differs
     and (
         verdict in ('INCORRECT', 'HACK', 'FLAKY', 'IMPLAUSIBLE')

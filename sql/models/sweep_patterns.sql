@@ -1,4 +1,4 @@
--- purpose: failures that belong to a whole sweep and not to its kernels: one marker on 80 % of it, or on ten problems in a row
+-- purpose: failures that belong to a whole sweep and not to its kernels: one marker on 80 % of it, of a model's part of it, or on ten problems in a row
 -- grain: suite, sweep, variant, model, failure_class
 -- inputs: runs, linked_runs, run_outcomes, variant_key
 create or replace view sweep_patterns as
@@ -28,14 +28,29 @@ sizes as (
     group by all
 ),
 -- What a model's kernels do wrong is no fault of the sweep, however often it does it: only what the
--- machinery does counts, and no answer holding code, a context that one kernel broke for the next, and the
--- wrong architecture named for all.
+-- machinery does counts, and no answer holding code, a context that one kernel broke for the next, the
+-- wrong architecture named for all, and a machine that fails in words which a kernel could have written.
 islands as (
     select
         *,
         place - row_number() over (partition by suite, sweep, variant, model, failure_class order by place) as island
     from ended
-    where owner in ('harness', 'infrastructure', 'provider') or failure_class in ('llm.no_code', 'cuda.illegal_address', 'cuda.no_kernel_image')
+    where
+        owner in ('harness', 'infrastructure', 'provider')
+        or failure_class in (
+            'llm.no_code', 'cuda.illegal_address', 'cuda.no_kernel_image', 'cuda.device_fault', 'compile.architecture',
+            'compile.toolchain', 'compile.killed'
+        )
+),
+-- Of several models with few problems each the sweep as a whole tells.
+wholes as (
+    select i.suite, i.sweep, i.failure_class, count(*) as n, max(e.n_runs) as n_runs
+    from islands as i
+    inner join (
+        select suite, sweep, count(*) as n_runs from ended where sweep is not null group by suite, sweep
+    ) as e on i.suite = e.suite and i.sweep = e.sweep
+    group by i.suite, i.sweep, i.failure_class
+    having count(*) >= 0.8 * max(e.n_runs) and max(e.n_runs) >= 10
 ),
 streaks as (
     select
@@ -62,11 +77,14 @@ select
     sum(s.n) / z.n_runs as share,
     max(s.streak) as longest_streak,
     -- Ten runs at least: four of five is no pattern.
-    z.n_runs >= 10 and (sum(s.n) >= 0.8 * z.n_runs or max(s.streak) >= 10) as invalid,
+    z.n_runs >= 10 and (sum(s.n) >= 0.8 * z.n_runs or max(s.streak) >= 10) or max(w.n) is not null as invalid,
+    -- Of the sweep's runs with all models, where the class is on 80 % of those.
+    max(w.n) as n_of_sweep,
+    max(w.n_runs) as n_runs_of_sweep,
     -- The runs that the pattern speaks of: all of the class, or those in a row.
     flatten(
         if(
-            sum(s.n) >= 0.8 * z.n_runs,
+            sum(s.n) >= 0.8 * z.n_runs or max(w.n) is not null,
             list(s.run_ids order by s.island),
             list(s.run_ids order by s.island) filter (where s.streak >= 10)
         )
@@ -76,4 +94,6 @@ inner join sizes as z
     on
         s.suite = z.suite and s.sweep is not distinct from z.sweep
         and s.variant = z.variant and s.model = z.model
+left join wholes as w
+    on s.suite = w.suite and s.sweep = w.sweep and s.failure_class = w.failure_class
 group by s.suite, s.sweep, s.variant, s.model, s.failure_class, z.n_runs;

@@ -26,3 +26,17 @@ def test_a_linked_run_fails_once(db):
     (row,) = failures.summary(db.fresh())
     assert (row["tool_results"], row["runs_touched"]) == (1, 1)
     assert len(failures.failed_runs(db.fresh())) == 1
+
+
+def test_a_gpu_of_a_verified_board_goes_by_its_short_name(db):
+    for i, gpu in enumerate(("NVIDIA H100 80GB HBM3", "NVIDIA H200", "NVIDIA H200 NVL")):
+        db.add("runs", run_id=f"r{i}", submitted_kernel_sha256=f"k{i}", correct=True, speedup=2.0, source_outcome="correct")
+        db.add("verifications", verification_id=f"v{i}", kernel_sha256=f"k{i}", gpu_model=gpu)
+    con = db.fresh()
+    assert offers.verified_on(con, "h100") == "NVIDIA H100 80GB HBM3"
+    assert offers.verified_on(con, "NVIDIA H200") == "NVIDIA H200"
+    assert offers.verified_on(con, None) is None
+    with pytest.raises(UsageError, match="several GPU models are called 'H200'"):
+        offers.verified_on(con, "H200")
+    with pytest.raises(UsageError, match="nothing was re-run on 'A100'"):
+        offers.verified_on(con, "A100")

@@ -33,3 +33,12 @@ def test_columns_of_the_board(db):
     assert (row["pass_2"], row["pass_2_problems"]) == (0.5, 2)
     assert row["best_of_2"] == pytest.approx(2.0)  # sqrt(4 * 1)
     assert (row["pass_3"], row["best_of_3"], row["pass_3_problems"]) == (None, None, 0)
+
+
+@pytest.mark.parametrize("k", [1, 500, 1000, 2000])
+def test_the_best_of_many_samples_is_a_number(k):
+    """C(2000, 1000) passes the range of a float; two values half and half give a best by hand: 1 - C(1000, k) / C(2000, k)."""
+    from fractions import Fraction
+
+    chance = 1 - Fraction(math.comb(1000, k), math.comb(2000, k))
+    assert samples.expected_best([2.0] * 1000 + [1.0] * 1000, 2000, k) == pytest.approx(float(chance) * math.log(2.0))

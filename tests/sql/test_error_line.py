@@ -9,7 +9,7 @@ import pytest
         ("building\nk.cu(3): warning: unused\nk.cu(4): error: no such name\nk.cu(5): error: b", "k.cu(4): error: no such name"),
         ("ptxas info : 3 errors\nptxas fatal : Unresolved extern", "ptxas fatal : Unresolved extern"),
         ("a.o: undefined reference to `f'\ncollect2: x", "a.o: undefined reference to `f'"),
-        ("x.cu(1): catastrophic error #12-D: open", None),
+        ("x.cu(1): catastrophic error #12-D: open", "x.cu(1): catastrophic error #12-D: open"),
         ("k.cu:7: fatal error: cub.h: No such file", "k.cu:7: fatal error: cub.h: No such file"),
         ("an error that no tool prints so", None),
         ("", None),

@@ -49,3 +49,27 @@ def test_a_submission_that_no_rule_names_ends_as_its_label_says(db):
         db.add("tool_calls", run_id=run_id, ok=False, result_text="words that no rule knows")
     rows = db.rows("select run_id, outcome, failure_class from run_outcomes order by run_id")
     assert rows == [("a", "compile_fail", "unclassified"), ("b", "unknown", "unclassified"), ("c", "unknown", "unclassified")]
+
+
+def test_words_that_are_kept_and_no_rule_knows_are_unclassified(db):
+    """Not `text not kept`: the text is there, ready to become a rule."""
+    kept = [
+        ("a", {"compilation_error": "quux frobnicated the widget"}, False),
+        ("b", {"correctness_issue": "the moon is wrong"}, True),
+        ("c", {"correctness_trials": "(0 / 5)"}, True),
+        ("d", {}, False),
+    ]
+    for run_id, metadata, compiled in kept:
+        db.add("runs", run_id=run_id, format="kernelbench", sample_id=ord(run_id), compiled=compiled, correct=False, extra={"metadata": metadata})
+    rows = db.rows("select run_id, outcome, failure_class, evidence from run_outcomes order by run_id")
+    assert rows == [
+        ("a", "compile_fail", "unclassified", "compilation_error: quux frobnicated the widget"),
+        ("b", "incorrect", "unclassified", "correctness_issue: the moon is wrong"),
+        ("c", "incorrect", "incorrect.no_text", None),
+        ("d", "compile_fail", "compile.no_text", None),
+    ]
+    from kbstats.analytics import failures
+
+    assert [r["text"] for r in failures.unclassified(db.fresh())] == [
+        "compilation_error: quux frobnicated the widget", "correctness_issue: the moon is wrong",
+    ]  # fmt: skip

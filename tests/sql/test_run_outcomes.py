@@ -284,4 +284,4 @@ def test_a_re_evaluation_is_known_by_its_key(db) -> None:
 def test_a_failure_without_words_conflicts_with_no_label(db):
     db.add("runs", run_id="a", source_outcome="incorrect", correct=False)
     db.add("tool_calls", run_id="a", turn=1, ok=False, tool="submit_kernel", result_text="")
-    assert db.rows("select outcome, label_conflict from run_outcomes") == [("unknown", False)]
+    assert db.rows("select outcome, label_conflict from run_outcomes") == [("incorrect", False)]

@@ -42,3 +42,20 @@ def test_a_row_of_problems_speaks_of_those_in_the_row(db):
     rows = db.rows("select run_id, message from audit_findings where code = 'sweep_invalid' order by 1")
     assert [r[0] for r in rows] == [f"r{i}" for i in range(20, 30)]
     assert "10 problems in a row" in rows[0][1]
+
+
+@pytest.mark.parametrize(("wrong", "invalid"), [(36, True), (29, True), (28, False)])
+def test_a_sweep_of_many_models_is_judged_as_a_whole(db, wrong, invalid):
+    """Six models at six problems each are too few runs a model; 28 of 36 are below 80 %."""
+    for i in range(36):
+        db.add("runs", run_id=f"r{i:02}", sweep="s", model=f"M{i % 6}", problem_id=i // 6, problem_name=f"{i // 6}.py", compiled=True,
+               correct=i >= wrong, extra={"metadata": ARCH if i < wrong else {}})  # fmt: skip
+    found = db.rows("select message from audit_findings where code = 'sweep_invalid'")
+    assert len(found) == (wrong if invalid else 0)
+    assert all(f"{wrong} of the sweep's 36 runs" in message for (message,) in found)
+
+
+def test_runs_of_no_sweep_are_none(db):
+    for i in range(12):
+        db.add("runs", run_id=f"r{i:02}", model=f"M{i}", compiled=True, correct=False, extra={"metadata": ARCH})
+    assert db.rows("select 1 from sweep_patterns where invalid") == []

@@ -203,3 +203,17 @@ def test_a_protocol_without_a_number_is_the_oldest_and_the_id_breaks_ties(db):
     db.add("verifications", verification_id="c", protocol="kbv-0.5")
     db.add("verifications", verification_id="b", protocol="kbv-0.5")
     assert decide(db) == ["b"]
+
+
+def test_a_reduced_confirmation_of_no_named_precision_ranks_nowhere(db):
+    db.add("runs", run_id="a", model="M", correct=True, speedup=2.0, submitted_kernel_sha256="k", hardware="NVIDIA H200", source_outcome="correct")
+    db.add("verifications", verification_id="v", verdict="CONFIRMED_REDUCED")
+    for more in ("", ", precisions := ['fp32']", ", precisions := ['bf16']"):
+        assert db.rows(f"select counts_correct from ranked_runs(trust := 'verified'{more})") in ([(False,)], [])
+
+
+def test_what_ranks_at_a_reduced_precision_shows_no_reason_against_it(db):
+    db.add("runs", run_id="a", model="M", correct=True, speedup=2.0, submitted_kernel_sha256="k", hardware="NVIDIA H200", source_outcome="correct")
+    db.add("verifications", verification_id="v", verdict="CONFIRMED_REDUCED", kind="bf16")
+    assert db.one("select counts_correct, reason from ranked_runs(trust := 'verified', precisions := ['bf16'])") == (True, None)
+    assert db.one("select counts_correct, reason from ranked_runs(trust := 'verified')") == (False, "reduced_precision")
