@@ -120,8 +120,8 @@ def page() -> str:
         "`--patterns` shows failures of whole sweeps: the same class on 80 % of it or of a model's runs, or on ten",
         "problems in a row, by something that is not the kernels' doing (`sql/models/sweep_patterns.sql`); such runs",
         "carry the finding `sweep_invalid`. `--paths` shows how agents move between states, the turns each class",
-        "costs and how often a run gets over it, the same error again on the same kernel, which tools precede a pass, how much",
-        "changes from one kernel to the next, and what a model has after so many turns.",
+        "costs and how often a run gets over it, the same error again on the same kernel, which tools precede a",
+        "pass, how much changes from one kernel to the next, and what a model has after so many turns.",
         "",
     ]
     for c in classes():
