@@ -66,10 +66,10 @@ trusted as (
 ),
 -- One reference timing of that GPU, problem and baseline; two eras of problem sizes are no answer.
 reference_times as (
-    select b.suite, b.level, b.problem_name, gpu_key(b.hardware) as gpu, max(b.mean_us) as mean_us
+    select b.suite, b.level, regexp_replace(b.problem_name, '\.py$', '') as problem_name, gpu_key(b.hardware) as gpu, max(b.mean_us) as mean_us
     from baselines as b
     where b.baseline = baseline
-    group by b.suite, b.level, b.problem_name, gpu_key(b.hardware)
+    group by b.suite, b.level, regexp_replace(b.problem_name, '\.py$', ''), gpu_key(b.hardware)
     having count(distinct b.mean_us) = 1
 ),
 -- For runs that bring a problem's number and no name: the number in front of the baseline's name. A name
@@ -162,7 +162,7 @@ judged as (
         on
             r.suite = b.suite
             and r.level = b.level
-            and r.problem_name = b.problem_name
+            and regexp_replace(r.problem_name, '\.py$', '') = b.problem_name
             and gpu_key(r.hardware) = b.gpu
             -- Timings name no variant: they are of the level's own problems.
             and variant_key(r.variant) = 'original'

@@ -1,7 +1,7 @@
 -- purpose: which problem each run is about. Sources name a problem by its number, its name or both, and some leave its
 --   variant out: what one of them leaves out is taken from the others, where they leave no choice
 -- grain: run_id
--- inputs: runs, run_links, problem_pairs, problem_key, variant_key
+-- inputs: runs, run_links, problem_names, problem_pairs, problem_key, variant_key
 -- stored: yes
 -- changes: problems
 -- parameters: none. Number and name complete each other within a suite, variant and level. A variant is taken only from
@@ -21,7 +21,7 @@ variants as (
     group by r.suite, r.level, r.problem_id, r.problem_name
     having count(distinct variant_key(o.variant)) = 1
 ),
-placed as (
+varied as (
     select
         r.run_id,
         r.suite,
@@ -37,6 +37,17 @@ placed as (
             and r.level is not distinct from v.level
             and r.problem_id is not distinct from v.problem_id
             and r.problem_name is not distinct from v.problem_name
+),
+placed as (
+    select r.* replace (coalesce(n.problem_name, r.problem_name) as problem_name)
+    from varied as r
+    left join problem_names as n
+        on
+            r.suite = n.suite
+            and r.variant = n.variant
+            and r.level is not distinct from n.level
+            and r.problem_id is not distinct from n.problem_id
+            and r.problem_name = n.spelled
 ),
 completed as (
     select

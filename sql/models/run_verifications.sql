@@ -40,7 +40,10 @@ with matched as (
             and p.suite is not distinct from v.suite
             and p.level is not distinct from v.level
             and p.variant = v.variant
-            and (p.problem_name is not distinct from v.problem_name or (r.problem_name is null and v.problem_name is null))
+            and (
+                regexp_replace(p.problem_name, '\.py$', '') is not distinct from regexp_replace(v.problem_name, '\.py$', '')
+                or (r.problem_name is null and v.problem_name is null)
+            )
             and coalesce(r.precision, 'fp32') = v.precision
     -- Two references of one problem are two questions: the run's own counts, else the newest result.
     qualify row_number() over (

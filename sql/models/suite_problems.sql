@@ -1,6 +1,6 @@
 -- purpose: the problems that each suite offers, as far as any source tells: its problem files, and what anybody attempted
 -- grain: problem_key
--- inputs: problems, problem_pairs, run_problems, problem_key, variant_key
+-- inputs: problems, problem_names, problem_pairs, run_problems, problem_key, variant_key
 -- stored: yes
 -- changes: problems
 create or replace view suite_problems as
@@ -11,7 +11,17 @@ select
     problem_key(
         p.suite, p.variant, p.level, coalesce(p.problem_id, i.problem_id), coalesce(p.problem_name, n.problem_name)
     ) as problem_key
-from problems as p
+from (
+    select q.* replace (coalesce(s.problem_name, q.problem_name) as problem_name)
+    from problems as q
+    left join problem_names as s
+        on
+            q.suite = s.suite
+            and variant_key(q.variant) = s.variant
+            and q.level is not distinct from s.level
+            and q.problem_id is not distinct from s.problem_id
+            and q.problem_name = s.spelled
+) as p
 left join problem_pairs as n
     on
         p.problem_name is null
