@@ -1,4 +1,4 @@
--- purpose: the kernel assigns to a timer or to a synchronisation function
+-- purpose: the kernel assigns to a timer, to a synchronisation function or to what judges it
 -- severity: warning
 -- blocks: nothing
 -- threshold: none: words in the source

@@ -3,7 +3,8 @@
 -- inputs: runs, kernels
 -- stored: yes
 -- changes: kernel_sha256
--- parameters: none. Each mark tries a plain word first: a regular expression over every kernel would be slow.
+-- parameters: none. Each mark tries a plain word first: a regular expression over every kernel would be slow. What
+--   stands behind a # or // is a comment and does nothing.
 create or replace view kernel_marks as
 with submitted as (
     select k.kernel_sha256, k.source_code as code
@@ -18,7 +19,7 @@ found as (
                 'mark': 'streams',
                 'words': if(
                     contains(code, 'tream'),
-                    regexp_extract(code, '(?:torch\.cuda\.[Ss]tream\(|cudaStreamCreate\w*|cudaStreamNonBlocking|getStreamFromPool)'),
+                    regexp_extract(code, '(?m)^(?:\s*#\s*define\b)?(?:[^#/\n]|/[^/\n])*?(torch\.cuda\.[Ss]tream\(|cudaStreamCreate\w*|cudaStreamNonBlocking|getStreamFromPool)', 1),
                     ''
                 )
             },
@@ -28,7 +29,8 @@ found as (
                     contains(code, 'data_ptr') or contains(code, '_version') or contains(code, 'id('),
                     regexp_extract(
                         code,
-                        '(?:\w*(?:cache|key|memo)\w*\s*=\s*[^=\n][^\n]*(?:data_ptr\(\)|\bid\(|\._version)[^\n]*|\[[^\]\n]*data_ptr\(\)[^\]\n]*\]\s*=[^=][^\n]*|(?:unordered_)?map<\s*(?:const\s+)?(?:void|float)\s*\*)'
+                        '(?m)^(?:\s*#\s*define\b)?(?:[^#/\n]|/[^/\n])*?(\w*(?:cache|key|memo)\w*\s*=\s*[^=\n][^\n]*(?:data_ptr\(\)|\bid\(|\._version)[^\n]*|\[[^\]\n]*data_ptr\(\)[^\]\n]*\]\s*=[^=][^\n]*|[=!]=\s*id\(\w+\)[^\n]*|\bid\(\w+\)\s*[=!]=[^\n]*|(?:unordered_)?map<\s*(?:const\s+)?(?:void|float)\s*\*)',
+                        1
                     ),
                     ''
                 )
@@ -36,10 +38,12 @@ found as (
             {
                 'mark': 'patched_timer',
                 'words': if(
-                    contains(code, 'torch.cuda') or contains(code, 'time.') or contains(code, 'do_bench'),
+                    contains(code, 'torch.cuda') or contains(code, 'time.') or contains(code, 'do_bench') or contains(code, 'close =')
+                    or contains(code, 'manual_seed') or contains(code, 'torch.equal') or contains(code, 'setattr'),
                     regexp_extract(
                         code,
-                        '(?:\b(?:torch\.cuda\.(?:Event(?:\.\w+)?|synchronize)|time\.(?:time|perf_counter|monotonic)|triton\.testing\.do_bench)\s*=\s*[^=\s][^\n]*|setattr\(\s*(?:torch\.cuda|time)\b[^\n]*)'
+                        '(?m)^(?:\s*#\s*define\b)?(?:[^#/\n]|/[^/\n])*?(\b(?:torch\.cuda\.(?:Event(?:\.\w+)?|synchronize)|torch\.(?:allclose|isclose|equal|manual_seed|testing\.assert_close)|time\.(?:time|perf_counter|monotonic)|triton\.testing\.do_bench)\s*=\s*[^=\s][^\n]*|setattr\(\s*(?:torch(?:\.cuda|\.testing)?|time)\s*,[^\n]*)',
+                        1
                     ),
                     ''
                 )
@@ -50,7 +54,8 @@ found as (
                     contains(code, 'except'),
                     regexp_extract(
                         code,
-                        '(?:except\b[^\n]*:[^\n]*\n(?:[^\n]*\n){0,3}?\s*(?:return|\w+\s*=)\s[^\n]*(?:torch\.|F\.|super\(\)|(?:ref|fallback|eager)\w*\()[^\n]*)'
+                        '(?m)^(?:\s*#\s*define\b)?(?:[^#/\n]|/[^/\n])*?(except\b[^\n]*:[^\n]*\n(?:[^\n]*\n){0,3}?\s*(?:return|\w+\s*=)\s[^\n]*(?:torch\.|F\.|super\(\)|(?:ref|fallback|eager)\w*\()[^\n]*)',
+                        1
                     ),
                     ''
                 )
@@ -62,7 +67,8 @@ found as (
                     or contains(code, 'reduced_precision'),
                     regexp_extract(
                         code,
-                        '(?:allow_tf32\s*=\s*True|set_float32_matmul_precision\([^\n)]*\)|allow_\w*reduced_precision\w*\s*=\s*True|-?-?use_fast_math)'
+                        '(?m)^(?:\s*#\s*define\b)?(?:[^#/\n]|/[^/\n])*?(allow_tf32\s*=\s*True|set_float32_matmul_precision\([^\n)]*\)|allow_\w*reduced_precision\w*\s*=\s*True|-?-?use_fast_math)',
+                        1
                     ),
                     ''
                 )
@@ -74,7 +80,8 @@ found as (
                     or contains(code, '_exit') or contains(code, '/proc/') or contains(code, 'sys.modules'),
                     regexp_extract(
                         code,
-                        '(?:inspect\.(?:stack|currentframe)\(|sys\._getframe\(|gc\.get_objects\(|os\._exit\(|/proc/(?:self|\d)|sys\.modules\[)'
+                        '(?m)^(?:\s*#\s*define\b)?(?:[^#/\n]|/[^/\n])*?(inspect\.(?:stack|currentframe)\(|sys\._getframe\(|gc\.get_objects\(|os\._exit\(|/proc/(?:self|\d)|sys\.modules\[)',
+                        1
                     ),
                     ''
                 )
@@ -85,7 +92,7 @@ found as (
                     contains(code, 'class ModelNew')
                     and not regexp_matches(
                         code,
-                        '(?i)(?:__global__|triton|load_inline|cpp_extension|\bcute\b|cutlass|cutile|tilelang|thunderkittens|numba|cupy|pallas|RawKernel|torch\.library|torch\.ops\.|nvrtc|\bhip\b|\bptx\b)'
+                        '(?im)^(?:\s*#\s*(?:include|define|pragma))?(?:[^#/\n]|/[^/\n])*?(?:__global__|triton|load_inline|cpp_extension|\bcute\b|cutlass|cutile|tilelang|thunderkittens|numba|cupy|pallas|RawKernel|torch\.library|torch\.ops\.|nvrtc|\bhip\b|\bptx\b)'
                     ),
                     'class ModelNew',
                     ''

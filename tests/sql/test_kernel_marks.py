@@ -24,6 +24,18 @@ FALL = "try:\n    return ext.run(x)  # load_inline\nexcept Exception:\n    retur
         ("f = sys._getframe(1)  # triton", {"looks_around"}),
         ("class ModelNew(nn.Module):\n    def forward(self, x):\n        return torch.relu(x)", {"no_custom_kernel"}),
         ("class ModelNew(nn.Module): pass\n@triton.jit\ndef k(): pass", set()),
+        # A comment does nothing.
+        ("# do not patch torch.cuda.synchronize = something  # triton", set()),
+        ("x = 1  # we do not use --use_fast_math, triton does", set()),
+        ("// cudaStreamCreate(&s) would hide work\n__global__ void k() {}", set()),
+        ("#define MAKE cudaStreamCreate(&s)\n__global__ void k() {}", {"streams"}),
+        ("class ModelNew(nn.Module):\n    # faster than triton\n    def forward(self, x): return torch.relu(x)", {"no_custom_kernel"}),
+        ("class ModelNew(nn.Module): pass\n#include <cutlass/gemm.h>", set()),
+        # The judge patched, and a cache by identity under any name.
+        ("torch.allclose = lambda *a, **k: True  # triton", {"patched_timer"}),
+        ("setattr(torch, 'manual_seed', f)  # triton", {"patched_timer"}),
+        ("if torch.allclose(a, b) == True: pass  # triton", set()),
+        ("if _c.get('id') == id(x): return _c['o']  # triton", {"pointer_cache"}),
     ],
 )
 def test_marks(db, code, marks):
