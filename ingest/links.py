@@ -16,6 +16,11 @@ with
 side as (
     select
         r.run_id, r.format, r.level, r.problem_id, r.mode, r.speedup, r.wall_s, r.n_turns, r.sample_id,
+        lower(r.backend) as backend, lower(r.precision) as precision,
+        -- the GPU's model, where its name holds one: "H100_Modal" and "NVIDIA H100 80GB HBM3" are one
+        nullif(regexp_extract(
+            upper(r.hardware), '(?:^|[^A-Z0-9])(G?[BHATLV]\d{1,3}[SG0]?|P100|MI\d{3}X?|A?\d{4})(?:[^A-Z0-9]|$)', 1
+        ), '') as gpu,
         regexp_replace(lower(coalesce(r.model, '')), '[^a-z0-9]', '', 'g') as model,
         regexp_replace(lower(coalesce(r.problem_name, '')), '\.py$', '') as problem_name,
         -- a sweep's name without the words that reports append to it
@@ -51,6 +56,8 @@ pair as (
         abs(a.wall_s - b.wall_s) <= greatest(0.06, 1e-5 * b.wall_s) as same_wall,
         a.n_turns = b.n_turns as same_turns,
         a.sweep = b.sweep as same_sweep,
+        -- near 1.0x chance agrees as well: there a speedup alone tells nothing, save in the same sweep
+        abs(b.speedup - 1) >= 0.05 or (a.sweep = b.sweep and a.sweep <> '') as telling_speedup,
         coalesce(a.folder = b.folder, false) as same_folder,
         coalesce(a.sample_id = b.sample_id, false) as same_sample,
         a.nth = b.nth as same_nth
@@ -60,6 +67,9 @@ pair as (
         and a.format <> b.format
         and (a.problem_name = b.problem_name or a.problem_name = '' or b.problem_name = '')
         and (a.mode = b.mode or a.mode is null or b.mode is null)
+        and (a.gpu = b.gpu or a.gpu is null or b.gpu is null)
+        and (a.backend = b.backend or a.backend is null or b.backend is null)
+        and (a.precision = b.precision or a.precision is null or b.precision is null)
         and (a.rich, b.format, b.run_id) > (b.rich, a.format, a.run_id)
 )
 select
@@ -77,7 +87,8 @@ from pair
 where
     -- a wall clock that differs is another run; one that agrees is the same
     same_folder or not (two_walls and not same_wall)
-    and ((two_walls and same_wall) or (two_speedups and same_speedup) or (same_turns and same_sweep))
+    and ((two_walls and same_wall) or (two_speedups and same_speedup and (telling_speedup or coalesce(same_turns, false)))
+        or (same_turns and same_sweep))
     and coalesce(same_turns, true)
 """
 _ROUND = """

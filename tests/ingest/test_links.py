@@ -85,6 +85,16 @@ def test_two_attempts_in_one_folder_name_link_once_each(runs):
         ({"speedup": 2.0, "mode": "all"}, {"speedup": 2.0, "mode": "default"}, None),
         ({"speedup": 2.0, "mode": "all"}, {"speedup": 2.0}, "speedup"),
         ({"speedup": 2.0, "level": 2}, {"speedup": 2.0}, None),
+        ({"speedup": 2.0, "hardware": "H100_Modal"}, {"speedup": 2.0, "hardware": "NVIDIA H100 80GB HBM3"}, "speedup"),
+        ({"speedup": 2.0, "hardware": "NVIDIA H100"}, {"speedup": 2.0, "hardware": "NVIDIA H200"}, None),
+        ({"speedup": 2.0, "hardware": "NVIDIA H100"}, {"speedup": 2.0, "hardware": "a GPU"}, "speedup"),
+        ({"wall_s": 9.0, "precision": "fp32"}, {"wall_s": 9.0, "precision": "bf16"}, None),
+        ({"wall_s": 9.0, "backend": "cuda"}, {"wall_s": 9.0, "backend": "Triton"}, None),
+        # near 1.0x any two agree
+        ({"speedup": 1.003}, {"speedup": 1.001}, None),
+        ({"speedup": 1.003, "n_turns": 4}, {"speedup": 1.001, "n_turns": 4}, "speedup, n_turns"),
+        ({"speedup": 1.003, "sweep": "s"}, {"speedup": 1.001, "sweep": "s_final"}, "speedup"),
+        ({"speedup": 1.003, "sweep": "s"}, {"speedup": 1.001, "sweep": "t"}, None),
         ({}, {}, None),
     ],
 )
