@@ -110,6 +110,27 @@ def pooled(con: duckdb.DuckDBPyConnection, *, trust: str, by: str) -> list[str]:
     return notes
 
 
+# Labels that no class knows: neither right nor wrong, and so counted as not correct.
+_UNREAD = """
+select o.label, count(*) as n
+from board_runs as b
+inner join run_outcomes as o on b.run_id = o.run_id
+where b.counted and o.decided_by = 'label' and o.outcome = 'unknown' and o.label is not null and o.label_outcome is null
+group by o.label
+order by n desc, o.label
+"""
+
+
+def unread(con: duckdb.DuckDBPyConnection) -> list[str]:
+    """How many runs are labelled with words that say neither right nor wrong, and which words."""
+    found = con.execute(_UNREAD).fetchall()
+    if not found:
+        return []
+    words = listed([repr(label[:40]) for label, _ in found])
+    said = f"{sum(n for _, n in found)} runs count as not correct since their label says neither right nor wrong"
+    return [f"{said} ({words}): `kbstats failures --unclassified` lists them"]
+
+
 _BASELINE = """
 select
     count(*) filter (where b.speedup is not null) as got,

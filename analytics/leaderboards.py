@@ -138,6 +138,7 @@ def board(
         more = samples.columns(con, ks)
         rows = [row | more[r["key"]] for row, r in zip(rows, (r for r in found if r["n"]), strict=True)]
     notes = board_notes.pooled(con, trust=filters.trust, by=by) + board_notes.baseline(con, filters.baseline) + short
+    notes += board_notes.unread(con)
     board_notes.add_coverage(rows, there, by=by)
     if by == "model":
         notes += board_notes.coverage(con, rows)
@@ -302,4 +303,5 @@ def _runs(con: duckdb.DuckDBPyConnection, filters: Filters, sort: str) -> Board:
 
 
 def _run_notes(con: duckdb.DuckDBPyConnection, filters: Filters) -> list[str]:
-    return board_notes.pooled(con, trust=filters.trust, by="run") + board_notes.baseline(con, filters.baseline)
+    notes = board_notes.pooled(con, trust=filters.trust, by="run") + board_notes.baseline(con, filters.baseline)
+    return notes + board_notes.unread(con)

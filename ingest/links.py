@@ -87,8 +87,11 @@ from pair
 where
     -- a wall clock that differs is another run; one that agrees is the same
     same_folder or not (two_walls and not same_wall)
-    and ((two_walls and same_wall) or (two_speedups and same_speedup and (telling_speedup or coalesce(same_turns, false)))
-        or (same_turns and same_sweep))
+    and (
+        (two_walls and same_wall)
+        or (two_speedups and same_speedup and (telling_speedup or coalesce(same_turns, false)))
+        or (same_turns and same_sweep)
+    )
     and coalesce(same_turns, true)
 """
 _ROUND = """

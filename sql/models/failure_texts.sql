@@ -1,6 +1,6 @@
 -- purpose: every text that may tell why something failed, one row a field a rule can look at
 -- grain: run_id, turn, seq, origin, field, body. `base` is where the body begins in the whole text, in characters from 0
--- inputs: runs, turns, tool_calls, harness_prefix, error_line
+-- inputs: runs, turns, tool_calls, harness_prefix, error_line, label_key
 create or replace view failure_texts as
 with tool_texts as (
     select run_id, turn, seq, result_text as body, metadata ->> '$.error' as code
@@ -83,6 +83,6 @@ select run_id, turn, null as seq, 'feedback' as origin, 'feedback' as field, fee
 from turns
 where contains(feedback, 'LLM call failed') or contains(feedback, 'returned no choices')
 union all
-select run_id, null as turn, null as seq, 'label' as origin, 'source_outcome' as field, source_outcome as body, 0 as base
+select run_id, null as turn, null as seq, 'label' as origin, 'source_outcome' as field, label_key(source_outcome) as body, 0 as base
 from runs
 where source_outcome is not null;

@@ -2,7 +2,7 @@
 --   evidence: label, submission, re_evaluation, feedback, work_item, final_result, no_submission, or nothing (no
 --   source judged the run)
 -- grain: run_id
--- inputs: runs, tool_calls, timeouts, tool_failures, classified_texts, failure_texts, failure_classes, judges_final_state, tool_role
+-- inputs: runs, tool_calls, timeouts, tool_failures, classified_texts, failure_texts, failure_classes, judges_final_state, label_key, tool_role
 -- stored: yes
 create or replace view run_outcomes as
 with submissions as (
@@ -70,11 +70,11 @@ facts as (
         r.compiled as says_compiled,
         case
             when r.source_outcome is null then if(r.correct, 'correct', null)
-            when lower(r.source_outcome) in ('correct', 'pass', 'passed', 'success') then 'correct'
+            when label_key(r.source_outcome) in ('correct', 'pass', 'passed', 'success') then 'correct'
             else l.outcome
         end as label_outcome,
         if(l.failure_class = 'timeout.work_item' and e.run_id is not null, 'timeout.session', l.failure_class) as label_class,
-        lower(r.source_outcome) in ('in_progress', 'running') as in_progress,
+        label_key(r.source_outcome) in ('in_progress', 'running') as in_progress,
         coalesce(l.outcome = 'skipped', false) as skipped,
         -- Without a tool to submit by, the run's own verdict decides, calls or not.
         c.n_calls is not null and h.format is not null as has_calls,
@@ -87,13 +87,13 @@ facts as (
         t.evidence as submit_evidence,
         -- An error of the GPU while the answer was still being generated is a kernel's that ran before.
         if(
-            lower(r.source_outcome) = 'generation_error' and f.failure_class like 'cuda.%',
+            label_key(r.source_outcome) = 'generation_error' and f.failure_class like 'cuda.%',
             'infra.cascade_poisoned_context', f.failure_class
         ) as final_class,
         -- Which phase failed stands in the flags; a class alone cannot tell it, save that what
         -- CUDA reports was running.
         case
-            when lower(r.source_outcome) = 'generation_error' and f.failure_class like 'cuda.%' then 'infra_error'
+            when label_key(r.source_outcome) = 'generation_error' and f.failure_class like 'cuda.%' then 'infra_error'
             when f.failure_class like 'cuda.%' then f.outcome
             when f.outcome in ('compile_fail', 'runtime_fail') and r.compiled is not null
                 then if(r.compiled, 'runtime_fail', 'compile_fail')

@@ -371,3 +371,11 @@ def test_equal_to_the_last_digit_but_one_is_equal(db):
     fill(db, "slow", [0.5], cost_usd=0.1)
     rows = lb.board(db.fresh(), lb.Filters(), sort="cost_per_solved").rows
     assert [(r["model"], r["rank"]) for r in rows] == [("A", 1), ("slow", 1)]
+
+
+def test_labels_that_nobody_can_read_are_told(db):
+    for i, label in enumerate(["ok", "ok", "so so", "incorrect", "correct"]):
+        db.add("runs", run_id=f"r{i}", model="A", sample_id=i, source_outcome=label, correct=True if label == "correct" else None)
+    for by in ("model", "run"):
+        (said,) = (n for n in lb.board(db.fresh(), lb.Filters(), by=by).notes if "label" in n)
+        assert said.startswith("3 runs count as not correct since their label says neither right nor wrong ('ok', 'so so')")
