@@ -10,7 +10,7 @@ import pytest
 
 DATA = Path(__file__).parents[2] / "data"
 
-# Classes that the model owns and that no kernel brings about before these tools on that machine.
+# Classes that the model owns and that no kernel brings about before these tools on that machine, or none that was recorded.
 NOT_BY_A_KERNEL = {
     "timeout.session": "a limit on the agent's session, not on a tool",
     "llm.no_code": "the answer holds no kernel",
@@ -21,6 +21,11 @@ NOT_BY_A_KERNEL = {
     "incorrect.no_text": "a label without a text: these tools always say why",
     "runtime.no_text": "a label without a text: these tools always say why",
     "error.no_text": "a label without a text: these tools always say why",
+    "cuda.device_fault": "the machine's fault, or a kernel's lie",
+    "compile.toolchain": "the machine's fault, or a kernel's lie",
+    "compile.killed": "a machine out of memory, or a source that takes all of it",
+    "compile.architecture": "no recorded kernel asks nvcc for an architecture of its own",
+    "link.missing_library": "no recorded kernel names a library to link",
 }
 
 
