@@ -90,7 +90,7 @@ def keep_out(con: duckdb.DuckDBPyConnection, text: str, kind: str) -> None:
         return
     writes = kind == "EXPLAIN" and re.search(r"\b(?:copy|export)\b", text, re.IGNORECASE)
     if kind not in _READS or writes:
-        raise KbstatsError("`kbstats sql` takes queries only, and nothing that writes")
+        raise KbstatsError("the query failed: only queries are taken, nothing that writes")
 
 
 def database_of(path: Path) -> Path:
